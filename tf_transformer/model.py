@@ -1,0 +1,94 @@
+"""Figure 1 of the paper in one function."""
+
+import keras
+
+from tf_transformer.config import TransformerConfig
+from tf_transformer.layers import POSITIONS, Decoder, Encoder, TokenEmbedding, padding_mask
+
+
+def build_transformer(config: TransformerConfig) -> keras.Model:
+    """The whole Transformer as a functional model.
+
+    Inputs are int32 ids, 0 = pad: `encoder_token_ids` (B, S), the source with END, and
+    `decoder_token_ids` (B, T), the target shifted right behind START. The output is float32
+    logits (B, T, V). Layers are named `embedding` (or `encoder_embedding`, `decoder_embedding`),
+    `encoder`, `decoder`.
+
+    >>> model = build_transformer(
+    ...     TransformerConfig.from_preset(
+    ...         "tiny", source_vocabulary_size=50, target_vocabulary_size=50
+    ...     )
+    ... )
+    >>> model.output_shape
+    (None, None, 50)
+    """
+    encoder_token_ids = keras.Input((None,), dtype="int32", name="encoder_token_ids")
+    decoder_token_ids = keras.Input((None,), dtype="int32", name="decoder_token_ids")
+    encoder_embedding, decoder_embedding = _embeddings(config)
+    encoder_mask = padding_mask(encoder_token_ids)
+
+    encoder_output = Encoder(config.num_layers, name="encoder", **_sizes(config))(
+        encoder_embedding(encoder_token_ids), padding_mask=encoder_mask
+    )
+    num_decoder_layers = config.num_decoder_layers or config.num_layers
+    decoder_output = Decoder(num_decoder_layers, name="decoder", **_sizes(config))(
+        decoder_embedding(decoder_token_ids),
+        encoder_output,
+        padding_mask=padding_mask(decoder_token_ids),
+        encoder_padding_mask=encoder_mask,
+    )
+    logits = decoder_embedding(decoder_output, reverse=True)
+    return keras.Model(
+        {"encoder_token_ids": encoder_token_ids, "decoder_token_ids": decoder_token_ids},
+        logits,
+        name="transformer",
+    )
+
+
+def _embeddings(config: TransformerConfig) -> tuple[TokenEmbedding, TokenEmbedding]:
+    def embedding(name: str, vocabulary_size: int, **output: bool) -> TokenEmbedding:
+        return TokenEmbedding(
+            vocabulary_size,
+            config.hidden_dim,
+            pad_vocabulary_to=config.pad_vocabulary_to,
+            name=name,
+            **output,
+        )
+
+    output = dict(tie_weights=config.tie_embeddings != "none", output_bias=config.output_bias)
+    if config.tie_embeddings == "three_way":
+        shared = embedding("embedding", config.target_vocabulary_size, **output)
+        return shared, shared
+    return (
+        embedding("encoder_embedding", config.source_vocabulary_size),
+        embedding("decoder_embedding", config.target_vocabulary_size, **output),
+    )
+
+
+def _sizes(config: TransformerConfig) -> dict:
+    arguments = {
+        "learned": {"max_positions": config.max_positions},
+        "relative": {"max_distance": config.max_relative_distance},
+    }
+    scheme = POSITIONS[config.position]
+    position = None if scheme is None else scheme(**arguments.get(config.position, {}))
+    if config.embedding_dropout is None:
+        embedding_dropout = config.dropout
+    else:
+        embedding_dropout = config.embedding_dropout
+    return dict(
+        num_heads=config.num_heads,
+        intermediate_dim=config.intermediate_dim,
+        head_dim=config.head_dim,
+        value_dim=config.value_dim,
+        activation=config.activation,
+        gated=config.gated,
+        dropout=config.dropout,
+        embedding_dropout=embedding_dropout,
+        attention_dropout=config.attention_dropout,
+        intermediate_dropout=config.intermediate_dropout,
+        norm_first=config.norm_first,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+        attention_bias=config.attention_bias,
+        position=position,
+    )
