@@ -19,8 +19,7 @@ from tf_transformer.errors import InputError
 Source = str | os.PathLike[str] | BinaryIO
 Errors = Literal["strict", "replace"]
 
-# No sentence comes near it; a binary file without "\n" must not fill the memory.
-MAX_LINE_BYTES = 1 << 24
+MAX_LINE_BYTES = 1 << 24  # a binary file without "\n" must not fill the memory
 
 # C0 and C1 (NUL, tab, VT, FF, CR, FS, GS, RS, U+0085, ...), the Unicode line and paragraph
 # separators, and byte-order marks that joining files left inside.
@@ -131,7 +130,7 @@ def _open(path: str) -> BinaryIO:
     if os.path.isdir(path):
         raise InputError(f"{path} must be a text file, but it is a folder.")
     try:
-        return cast(BinaryIO, gzip.open(path, "rb")) if _is_gzip(path) else open(path, "rb")
+        return cast(BinaryIO, gzip.open(path)) if path.endswith(".gz") else open(path, "rb")
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except OSError as error:
@@ -144,14 +143,14 @@ def _decode(stream: BinaryIO, name: str, errors: Errors, owned: bool) -> Iterato
         yield ""  # taken by `iter_lines`
         for number, raw in enumerate(_split(stream, name), start=1):
             try:
-                line = raw.decode("utf-8")
+                line = raw.decode()
             except UnicodeDecodeError as error:
                 if errors == "strict":
                     raise InputError(
                         f"{name} must be UTF-8, but line {number} has the byte "
                         f"0x{raw[error.start]:02X} at its byte {error.start + 1}."
                     ) from None
-                line = raw.decode("utf-8", errors="replace")
+                line = raw.decode(errors="replace")
                 bad_lines, first_bad = bad_lines + 1, first_bad or number
             yield line
     if bad_lines:
@@ -196,10 +195,6 @@ def _write(stream: BinaryIO, lines: Iterable[str], flush: bool = False) -> int:
 
 def _compressed(file: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
     """`file` itself, or a gzip writer on it without name and time: same lines, same bytes."""
-    if _is_gzip(name):
+    if name.endswith(".gz"):
         return cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=file, mtime=0))
     return nullcontext(file)
-
-
-def _is_gzip(name: str) -> bool:
-    return name.lower().endswith(".gz")

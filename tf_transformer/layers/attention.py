@@ -10,8 +10,8 @@ from tf_transformer.layers import positions
 
 Tensor = keras.KerasTensor
 
-# Finite, so that a row without a single live key is no 0/0; only ever added in float32.
-_HIDDEN = -1e9
+# Finite, so that a row without a single live key is no 0/0; only ever in float32.
+_HIDDEN = -1e30
 
 
 def scaled_dot_product_attention(
@@ -52,7 +52,8 @@ def scaled_dot_product_attention(
         weights = ops.softmax(scores, axis=-1)
     else:
         mask = ops.expand_dims(ops.cast(attention_mask, "bool"), 1)  # (B, 1, T, S)
-        weights = ops.softmax(scores + ops.where(mask, 0.0, _HIDDEN), axis=-1)
+        # A select, not a sum: a hidden score may be anything, in float16 also inf.
+        weights = ops.softmax(ops.where(mask, scores, _HIDDEN), axis=-1)
         weights = weights * ops.cast(ops.any(mask, axis=-1, keepdims=True), "float32")
     dropped = weights if dropout is None else dropout(weights)
     return ops.matmul(ops.cast(dropped, value.dtype), value), weights
@@ -165,16 +166,17 @@ class MultiHeadAttention(keras.layers.Layer):
             The output (B, T, D) and the weights (B, N, T, S), float32 and before dropout.
         """
         bias = None if self.position is None else self.position.score_bias(query, key, start)
+        dropped: list[Tensor] = []  # relative positions must meet the weights that the values met
+
+        def drop(weights: Tensor) -> Tensor:
+            dropped.append(self.weight_dropout(weights, training=training))
+            return dropped[0]
+
         context, weights = scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attention_mask,
-            bias,
-            lambda weights: self.weight_dropout(weights, training=training),
+            query, key, value, attention_mask, bias, drop
         )  # (B, N, T, H)
         if self.position is not None:
-            context = self.position.add_to_context(context, weights, start)
+            context = self.position.add_to_context(context, dropped[0], start)
         context = ops.transpose(context, (0, 2, 1, 3))  # (B, T, N, H)
         batch, length = ops.shape(context)[:2]
         joined = ops.reshape(context, (batch, length, context.shape[2] * context.shape[3]))

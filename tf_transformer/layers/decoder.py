@@ -206,7 +206,7 @@ class Decoder(Stack):
             widths = (attention.key.units, attention.value.units)
             caches.append(
                 tuple(
-                    ops.zeros((rows, self.num_heads, 0, width // self.num_heads), "float32")
+                    ops.zeros((rows, self.num_heads, 0, width // self.num_heads), self.compute_dtype)
                     for width in widths
                 )
             )

@@ -82,21 +82,19 @@ class TokenEmbedding(keras.layers.Layer):
 
     def logits(self, states: Tensor, kernel: Tensor) -> Tensor:
         """States (..., D) and `output_kernel()` -> (..., V) float32."""
+        self._check_width(states)
         logits = ops.matmul(states, ops.cast(kernel, states.dtype))
         logits = ops.cast(logits, "float32")
         if self.output_bias:
             logits = logits + ops.cast(self.bias, "float32")
-        return logits[..., : self.vocabulary_size]
+        padded = kernel.shape[-1] != self.vocabulary_size
+        return logits[..., : self.vocabulary_size] if padded else logits
 
     def compute_output_spec(self, inputs: Tensor, reverse: bool = False) -> Tensor:
         """(B, T, D), or (B, T, V) float32 with `reverse`."""
         if not reverse:
             return keras.KerasTensor((*inputs.shape, self.hidden_dim), self.compute_dtype)
-        if inputs.shape[-1] != self.hidden_dim:
-            raise ValueError(
-                f"{self.name}: states must be {self.hidden_dim} wide, as the table is. "
-                f"Received: shape {tuple(inputs.shape)}"
-            )
+        self._check_width(inputs)
         return keras.KerasTensor((*inputs.shape[:-1], self.vocabulary_size), "float32")
 
     def get_config(self) -> dict[str, Any]:
@@ -109,3 +107,10 @@ class TokenEmbedding(keras.layers.Layer):
             "output_bias": self.output_bias,
             "pad_vocabulary_to": self.pad_vocabulary_to,
         }
+
+    def _check_width(self, states: Tensor) -> None:
+        if states.shape[-1] != self.hidden_dim:
+            raise ValueError(
+                f"{self.name}: states must be {self.hidden_dim} wide, as the table is. "
+                f"Received: shape {tuple(states.shape)}"
+            )

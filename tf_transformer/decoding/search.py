@@ -1,0 +1,96 @@
+"""What a search is: it sees a step function, never a model."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from tf_transformer.config import END_ID, PAD_ID, START_ID
+
+State = Any
+# (token ids (R,) int32, state, index () int32) -> (logits (R, V) float32, state). The tokens stand
+# at position `index`; the logits are of the next. Log-probabilities are logits too.
+Step = Callable[[tf.Tensor, State, tf.Tensor], tuple[tf.Tensor, State]]
+
+
+class SearchResult(NamedTuple):
+    """The K best hypotheses of each of B rows, best first.
+
+    A place that no hypothesis filled has length 0, only PAD, and score minus infinity.
+    """
+
+    token_ids: tf.Tensor  # (B, K, T) int32; PAD after END, no START
+    lengths: tf.Tensor  # (B, K) int32; END counts
+    scores: tf.Tensor  # (B, K) float32; log P / ((5 + length) / 6)^alpha
+    log_probs: tf.Tensor  # (B, K) float32; log P
+    finished: tf.Tensor  # (B, K) bool; False where the limit came before END
+
+
+class Search(abc.ABC):
+    """A way to find good outputs, one graph for evaluation, SavedModel and LiteRT.
+
+    Args:
+        alpha: exponent of the length penalty, any sign; 0 ranks by log P alone.
+        start_id: stands at position 0, is never chosen.
+        end_id: ends a hypothesis.
+        pad_id: fills up, is never chosen.
+    """
+
+    num_beams: int
+
+    def __init__(
+        self,
+        alpha: float = 0.6,
+        *,
+        start_id: int = START_ID,
+        end_id: int = END_ID,
+        pad_id: int = PAD_ID,
+    ) -> None:
+        self.alpha = float(alpha)
+        self.start_id = start_id
+        self.end_id = end_id
+        self.pad_id = pad_id
+
+    @abc.abstractmethod
+    def __call__(self, step: Step, state: State, max_lengths: tf.Tensor) -> SearchResult:
+        """Searches B rows side by side; no row's result depends on another's.
+
+        Args:
+            step: gives the next logits for R = B * `num_beams` tokens.
+            state: nested tensors with first dimension R, reordered with the hypotheses. An axis
+                that is statically 0 at first may grow. What is the same for all hypotheses of a
+                row belongs into the step function.
+            max_lengths: (B,) int32, most tokens of a row, END counted; at least 1.
+        """
+
+    def suppressed(self, vocabulary_size: tf.Tensor) -> tf.Tensor:
+        """(V,) float32 to add to logits: minus infinity at PAD and START, else 0."""
+        ids = tf.range(vocabulary_size)
+        never = tf.logical_or(tf.equal(ids, self.pad_id), tf.equal(ids, self.start_id))
+        return tf.where(never, -float("inf"), 0.0)
+
+
+def length_penalty(length: tf.Tensor, alpha: float) -> tf.Tensor:
+    """((5 + length) / 6)^alpha of GNMT (arXiv 1609.08144, equation 14), float32; END counts.
+
+    >>> float(length_penalty(tf.constant(1), 0.6))
+    1.0
+    """
+    return tf.pow((5.0 + tf.cast(length, tf.float32)) / 6.0, alpha)
+
+
+def shape_invariants(loop_variables: Any) -> Any:
+    """For `tf.while_loop`: batch free, and free every axis that starts at 0 (growing caches)."""
+
+    def free(tensor: tf.Tensor) -> tf.TensorShape:
+        sizes = tensor.shape.as_list()
+        return tf.TensorShape([None if i == 0 or not size else size for i, size in enumerate(sizes)])
+
+    return tf.nest.map_structure(free, loop_variables)
+
+
+def write(token_ids: tf.Tensor, index: tf.Tensor, column: tf.Tensor) -> tf.Tensor:
+    """`token_ids` (..., T) with `column` (...) at position `index` of the last axis."""
+    here = tf.equal(tf.range(tf.shape(token_ids)[-1]), index)
+    return tf.where(here, tf.expand_dims(column, -1), token_ids)

@@ -1,0 +1,173 @@
+"""SentencePiece (Kudo and Richardson 2018, arXiv 1808.06226): unigram or BPE pieces."""
+
+import hashlib
+import io
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from tf_transformer.config import END_ID, PAD_ID, START_ID, UNK_ID
+from tf_transformer.errors import InputError
+from tf_transformer.tokenizers.tokenizer import Tokenizer
+
+_log = logging.getLogger(__name__)
+_SMALLEST = 8
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """A trained SentencePiece model, the same ids in the graph and in Python.
+
+    What is not reversible: the `nmt_nfkc` rule normalises (ligatures, full-width letters, runs of
+    blanks); a letter outside the vocabulary comes back as " ⁇ " unless the model has byte pieces.
+
+    Args:
+        model: the bytes of a `.model` file whose pad, unk, start and end ids are 0, 1, 2, 3.
+
+    Raises:
+        InputError: the bytes are no such model.
+    """
+
+    suffix = ".model"
+
+    def __init__(self, model: bytes) -> None:
+        digest = hashlib.sha256(model).hexdigest()[:16]
+        super().__init__(name=f"sentencepiece_{digest}")
+        self.model = model
+        try:
+            self._python = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise InputError(f"These bytes are no SentencePiece model: {error}") from error
+        ids = tuple(
+            getattr(self._python, f"{name}_id")() for name in ("pad", "unk", "bos", "eos")
+        )
+        if ids != (PAD_ID, UNK_ID, START_ID, END_ID):
+            raise InputError(
+                "A SentencePiece model must have pad, unk, start and end at 0, 1, 2, 3. "
+                f"Received: {', '.join(map(str, ids))}"
+            )
+        # Unnamed ones share one resource after reload and swap silently (tensorflow/text #1304):
+        # the name is the content's. START and END are never asked for here: add_bos and add_eos
+        # are state of the shared processor, and threads race for it.
+        self._graph = tf_text.SentencepieceTokenizer(model, out_type=tf.int32, name=self.name)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """V, the number of pieces."""
+        return self._python.vocab_size()
+
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Strings (B,) -> int32 ids (B, None)."""
+        return self._graph.tokenize(_valid_utf8(texts))
+
+    def detokenize(self, token_ids: tf.Tensor) -> tf.Tensor:
+        """int32 ids (B, T) -> strings (B,), up to END, valid UTF-8."""
+        is_end = tf.cast(tf.equal(token_ids, END_ID), tf.int32)
+        before_end = tf.equal(tf.cumsum(is_end, axis=1), 0)
+        in_range = tf.logical_and(token_ids >= 0, token_ids < self.vocabulary_size)
+        special = tf.logical_or(tf.equal(token_ids, PAD_ID), tf.equal(token_ids, START_ID))
+        keep = before_end & in_range & ~special
+        return _valid_utf8(self._graph.detokenize(tf.ragged.boolean_mask(token_ids, keep)))
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of `tokenize`, in plain Python."""
+        return self._python.encode(list(texts))
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of one text."""
+        return self._python.encode(text, out_type=str)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the `.model` file, beside and renamed."""
+        beside = Path(f"{os.fspath(path)}.writing")
+        beside.write_bytes(self.model)
+        os.replace(beside, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "SentencePieceTokenizer":
+        """Reads a `.model` file; InputError when it is missing or no such model."""
+        try:
+            return cls(Path(path).read_bytes())
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        vocabulary_size: int,
+        *,
+        model_type: str = "unigram",
+        character_coverage: float = 1.0,
+        byte_fallback: bool = False,
+        normalization: str = "nmt_nfkc",
+        **options: Any,
+    ) -> "SentencePieceTokenizer":
+        """Learns pieces in memory; the vocabulary comes out smaller where the text has no more.
+
+        Args:
+            texts: sentences.
+            vocabulary_size: V at most, the four special ids included.
+            model_type: `"unigram"` or `"bpe"`.
+            character_coverage: share of all letters that become pieces.
+            byte_fallback: letters outside the vocabulary become bytes, not UNK.
+            normalization: `"nmt_nfkc"`, or `"identity"` for text as it is.
+            options: further arguments of `sentencepiece.SentencePieceTrainer.train`.
+
+        Raises:
+            InputError: no text, or fewer ids than the text has letters.
+        """
+        if vocabulary_size < _SMALLEST:
+            raise InputError(
+                f"`vocabulary_size` must be at least {_SMALLEST}. Received: {vocabulary_size}"
+            )
+        written = io.BytesIO()
+        arguments: dict[str, Any] = dict(
+            sentence_iterator=iter(texts),
+            model_writer=written,
+            model_type=model_type,
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            character_coverage=character_coverage,
+            byte_fallback=byte_fallback,
+            normalization_rule_name=normalization,
+            pad_id=PAD_ID,
+            unk_id=UNK_ID,
+            bos_id=START_ID,
+            eos_id=END_ID,
+            # The default drops lines over 4192 bytes, and with them a corpus of long ones.
+            max_sentence_length=1 << 20,
+            minloglevel=2,
+        )
+        try:
+            sentencepiece.SentencePieceTrainer.train(**{**arguments, **options})
+        except RuntimeError as error:
+            raise InputError(_explain(str(error), vocabulary_size)) from error
+        tokenizer = cls(written.getvalue())
+        if tokenizer.vocabulary_size < vocabulary_size:
+            _log.warning(
+                "The text has pieces for a vocabulary of %d only, asked for were %d.",
+                tokenizer.vocabulary_size,
+                vocabulary_size,
+            )
+        return tokenizer
+
+
+def _valid_utf8(texts: tf.Tensor) -> tf.Tensor:
+    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+
+
+def _explain(error: str, vocabulary_size: int) -> str:
+    reason = error.rpartition("] ")[2].strip() or error
+    if "sentences_.empty()" in error:
+        reason = "the text is empty"
+    elif "required_chars" in error or "smaller than" in error:
+        reason = f"the text alone has more different letters ({reason})"
+    return f"No vocabulary of {vocabulary_size} can be learnt from this text: {reason}"
