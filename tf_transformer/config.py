@@ -97,6 +97,11 @@ class TransformerConfig:
                 '`position="rotary"` turns pairs of numbers, so `head_dim` must be even. '
                 f"Received: head_dim={self.head_dim or self.hidden_dim // self.num_heads}"
             )
+        if self.position == "sinusoidal_halves" and (self.hidden_dim % 2 or self.hidden_dim < 4):
+            raise InputError(
+                '`position="sinusoidal_halves"` needs an even `hidden_dim` of at least 4. '
+                f"Received: hidden_dim={self.hidden_dim}"
+            )
         if (
             self.tie_embeddings == "three_way"
             and self.source_vocabulary_size != self.target_vocabulary_size
@@ -138,23 +143,32 @@ class TransformerConfig:
             raise InputError(f"{path} is not a model configuration: {error}") from error
 
 
+def _is_whole(value: Any) -> bool:
+    # NumPy and tensor scalars too; text and truth values convert as well, but are mistakes.
+    try:
+        return not isinstance(value, (str, bool)) and float(value).is_integer()
+    except (TypeError, ValueError):
+        return False
+
+
 def _check_field(name: str, value: Any) -> None:
     rates = ("dropout", "embedding_dropout", "attention_dropout", "intermediate_dropout")
     choices = {"position": POSITION_NAMES, "tie_embeddings": TIES, "activation": ACTIVATIONS}
     if value is None and name in ("num_decoder_layers", "head_dim", "value_dim", rates[1]):
         return
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if name in choices:
         ok, rule = value in choices[name], "one of " + ", ".join(choices[name])
     elif name in rates:
-        ok, rule = not isinstance(value, str) and 0 <= value < 1, "at least 0 and below 1"
+        ok, rule = is_number and 0 <= value < 1, "a number of at least 0 and below 1"
     elif name == "layer_norm_epsilon":
-        ok, rule = not isinstance(value, str) and value > 0, "above 0"
+        ok, rule = is_number and 0 < value < 1, "a number above 0 and below 1"
     elif name in ("gated", "norm_first", "attention_bias", "output_bias"):
         ok, rule = isinstance(value, bool), "true or false"
     elif name.endswith("vocabulary_size"):
-        ok, rule = not isinstance(value, (str, bool)) and value > END_ID, "a number above 3"
+        ok, rule = _is_whole(value) and value > END_ID, f"a whole number above {END_ID}"
     else:
-        ok = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        ok = isinstance(value, int) and is_number and value >= 1
         rule = "a whole number of at least 1"
     if not ok:
         raise InputError(f"`{name}` must be {rule}. Received: {name}={value!r}")

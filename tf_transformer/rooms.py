@@ -27,6 +27,14 @@ def room(name: str) -> ModuleType | None:
     return None
 
 
+def need(name: str) -> ModuleType:
+    """The module, or an ImportError that says how it went missing."""
+    found = room(name)
+    if found is None:
+        raise ImportError(f"This installation of tf_transformer lacks its folder {name!r}.")
+    return found
+
+
 def register_keras_classes() -> None:
     """Imports what compiled models name in their files: losses, metrics, schedules."""
     for module in ("training.losses", "training.metrics", "training.schedule"):

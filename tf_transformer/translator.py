@@ -1,9 +1,9 @@
 """Translator: text in, text out, with the tokenizers and the search in one TensorFlow graph."""
 
 import dataclasses
-import json
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,50 +12,15 @@ import tensorflow as tf
 
 from tf_transformer.bulk import translate_in_batches
 from tf_transformer.config import END_ID, TransformerConfig
-from tf_transformer.decoding import SEARCHES, BeamSearch, Search, SearchResult
+from tf_transformer.decoding import SearchResult
 from tf_transformer.errors import InputError
 from tf_transformer.layers import padding_mask
-from tf_transformer.model import build_transformer
-from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
+from tf_transformer.options import DecodingOptions
+from tf_transformer.run_files import load_weights, read_run, write_run
+from tf_transformer.tokenizers import Tokenizer
 
-CONFIG_FILE, TRANSLATOR_FILE, WEIGHTS_FILE = "model.json", "translator.json", "model.weights.h5"
+_log = logging.getLogger(__name__)
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DecodingOptions:
-    """How a translator searches.
-
-    Args:
-        search: a name of SEARCHES, `"beam"` or `"greedy"`.
-        num_beams: K of beam search.
-        alpha: exponent of the length penalty.
-        max_source_length: sources are cut at this many tokens, END counted.
-        extra_length: an output has at most as many tokens as its source and these more
-            (50 in section 6.1).
-    """
-
-    search: str = "beam"
-    num_beams: int = 4
-    alpha: float = 0.6
-    max_source_length: int = 512
-    extra_length: int = 50
-
-    def __post_init__(self) -> None:
-        if self.search not in SEARCHES:
-            raise InputError(
-                f"`search` must be one of {', '.join(SEARCHES)}. Received: search={self.search!r}"
-            )
-        for name, least in (("num_beams", 1), ("max_source_length", 2), ("extra_length", 1)):
-            if getattr(self, name) < least:
-                raise InputError(
-                    f"`{name}` must be at least {least}. Received: {name}={getattr(self, name)}"
-                )
-
-    def make(self) -> Search:
-        """The search itself."""
-        if self.search == "beam":
-            return BeamSearch(self.num_beams, self.alpha)
-        return SEARCHES[self.search](alpha=self.alpha)
 
 
 class Translator(tf.Module):
@@ -111,7 +76,9 @@ class Translator(tf.Module):
         """Translates any number of texts, in batches of like length; the order stays."""
         return translate_in_batches(self.translate, texts)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False
+    )
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings (B,) -> `text` (B,) valid UTF-8 and `score` (B,) float32.
 
@@ -126,6 +93,19 @@ class Translator(tf.Module):
             "text": tf.where(is_empty, "", best),
             "score": tf.where(is_empty, 0.0, found.scores[:, 0]),
         }
+
+    def watch_lengths(self, texts: Iterable[str]) -> Iterator[str]:
+        """The texts as they come; one that `translate` will cut is logged with its line number."""
+        for line, text in enumerate(texts, 1):
+            # A token is a letter at least (a byte, with byte pieces): most lines need no look.
+            if len(text.encode()) >= self.options.max_source_length:
+                length = len(self.tokenizers.source.encode([text])[0]) + 1
+                if length > self.options.max_source_length:
+                    _log.warning(
+                        "Line %d has %d tokens and is cut at max_source_length = %d.",
+                        *(line, length, self.options.max_source_length),
+                    )
+            yield text
 
     def source_ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Strings (B,) -> ids with END (B, S) and lengths with END (B,)."""
@@ -156,23 +136,8 @@ class Translator(tf.Module):
 
     def save(self, directory: str | os.PathLike[str], config: TransformerConfig) -> None:
         """Writes all that `load` reads; each file is written beside and renamed."""
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        config.to_json(directory / CONFIG_FILE)
         sides = {"source": self.tokenizers.source, "target": self.tokenizers.target}
-        if sides["source"] is sides["target"]:
-            del sides["target"]
-        names = {cls: name for name, cls in TOKENIZERS.items()}
-        written = {}
-        for side, tokenizer in sides.items():
-            file = side + tokenizer.suffix
-            tokenizer.save(directory / file)
-            written[side] = {"type": names[type(tokenizer)], "file": file}
-        save_weights(self.model, directory)
-        manifest = {"tokenizers": written, "decoding": dataclasses.asdict(self.options)}
-        beside = directory / f"{TRANSLATOR_FILE}.writing"
-        beside.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        os.replace(beside, directory / TRANSLATOR_FILE)  # last: its presence means complete
+        write_run(Path(directory), config, self.model, sides, self.options)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], **changes: Any) -> "Translator":
@@ -185,58 +150,8 @@ class Translator(tf.Module):
         Raises:
             InputError: not a run directory, not finished, or its parts do not fit together.
         """
-        directory = Path(directory)
-        for file in (TRANSLATOR_FILE, CONFIG_FILE, WEIGHTS_FILE):
-            if not (directory / file).is_file():
-                raise InputError(
-                    f"{directory} is not a run directory with a trained model: {file} is missing."
-                )
-        config = TransformerConfig.from_json(directory / CONFIG_FILE)
-        manifest = _read_manifest(directory / TRANSLATOR_FILE)
-        tokenizers = {
-            side: TOKENIZERS[entry["type"]].load(directory / entry["file"])
-            for side, entry in manifest["tokenizers"].items()
-        }
-        source = tokenizers["source"]
-        # Under half precision the cached steps would skip Keras's casts: decode in float32.
-        policy = keras.config.dtype_policy()
-        keras.config.set_dtype_policy("float32")
-        try:
-            model = build_transformer(config)
-        finally:
-            keras.config.set_dtype_policy(policy)
-        options = DecodingOptions(**{**manifest["decoding"], **changes})
-        translator = cls(model, source, tokenizers.get("target", source), options)
-        load_weights(model, directory)
+        config, source, target, decoding = read_run(Path(directory))
+        options = DecodingOptions(**{**decoding, **changes})
+        translator = cls(build_in_float32(config), source, target, options)
+        load_weights(translator.model, directory)
         return translator
-
-
-def save_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:
-    """Writes the model's weights into a run directory, beside and renamed."""
-    beside = Path(directory) / f"writing.{WEIGHTS_FILE}"
-    model.save_weights(beside)
-    os.replace(beside, Path(directory) / WEIGHTS_FILE)
-
-
-def load_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:
-    """Reads them back; InputError when the file is broken or of another model."""
-    path = Path(directory) / WEIGHTS_FILE
-    try:
-        model.load_weights(path)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{path} does not hold the weights of this model: {reason}") from error
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        unknown = {entry["type"] for entry in manifest["tokenizers"].values()} - set(TOKENIZERS)
-        if unknown:
-            raise InputError(f"{path} names an unknown tokenizer: {', '.join(sorted(unknown))}")
-        manifest["tokenizers"]["source"], manifest["decoding"]
-        return manifest
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is broken: {error!r}") from error

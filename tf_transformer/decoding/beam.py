@@ -58,10 +58,13 @@ class BeamSearch(Search):
     """
 
     def __init__(self, num_beams: int = 4, alpha: float = 0.6, **ids: int) -> None:
-        if isinstance(num_beams, bool) or num_beams < 1:
-            raise ValueError(f"`num_beams` must be at least 1. Received: num_beams={num_beams!r}")
+        if not isinstance(num_beams, int) or isinstance(num_beams, bool) or num_beams < 1:
+            raise ValueError(
+                "`num_beams` must be a whole number of at least 1. "
+                f"Received: num_beams={num_beams!r}"
+            )
         super().__init__(alpha, **ids)
-        self.num_beams = int(num_beams)
+        self.num_beams = num_beams
 
     def __call__(self, step: Step, state: State, max_lengths: tf.Tensor) -> SearchResult:
         """See `Search`."""

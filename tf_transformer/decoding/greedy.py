@@ -39,12 +39,15 @@ class GreedySearch(Search):
             logits, state = step(tokens, state, index)
             allowed = logits + self.suppressed(tf.shape(logits)[-1])
             best = tf.argmax(allowed, axis=-1, output_type=tf.int32)
-            gain = tf.gather(logits, best, batch_dims=1) - tf.reduce_logsumexp(logits, axis=-1)
+            highest = tf.gather(allowed, best, batch_dims=1)
+            # Where nothing is allowed there is no hypothesis: minus infinity, never NaN.
+            possible = highest > -float("inf")
+            gain = tf.where(possible, highest - tf.reduce_logsumexp(logits, axis=-1), highest)
             tokens = tf.where(done, self.pad_id, best)
             log_probs = log_probs + tf.where(done, 0.0, gain)
             token_ids = write(token_ids, index, tokens)
-            finished = finished | (~done & tf.equal(best, self.end_id))
-            done = finished | (index + 1 >= max_lengths)
+            finished = finished | (~done & possible & tf.equal(best, self.end_id))
+            done = done | finished | ~possible | (index + 1 >= max_lengths)
             return index + 1, tokens, log_probs, token_ids, done, finished, state
 
         start = (
@@ -59,6 +62,8 @@ class GreedySearch(Search):
         _, _, log_probs, token_ids, _, finished, _ = tf.while_loop(
             going, body, start, shape_invariants=shape_invariants(start)
         )
+        found = tf.expand_dims(log_probs > -float("inf"), 1)
+        token_ids = tf.where(found, token_ids, self.pad_id)
         is_token = tf.cast(tf.not_equal(token_ids, self.pad_id), tf.int32)
         lengths = tf.reduce_sum(is_token, axis=1)
         scores = log_probs / length_penalty(lengths, self.alpha)

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID
 
+_MAX_ALPHA = 10  # beyond, the penalty of a long output leaves float32
+
 State = Any
 # (token ids (R,) int32, state, index () int32) -> (logits (R, V) float32, state). The tokens stand
 # at position `index`; the logits are of the next. Log-probabilities are logits too.
@@ -31,7 +33,7 @@ class Search(abc.ABC):
     """A way to find good outputs, one graph for evaluation, SavedModel and LiteRT.
 
     Args:
-        alpha: exponent of the length penalty, any sign; 0 ranks by log P alone.
+        alpha: exponent of the length penalty, -10 to 10; 0 ranks by log P alone.
         start_id: stands at position 0, is never chosen.
         end_id: ends a hypothesis.
         pad_id: fills up, is never chosen.
@@ -47,6 +49,12 @@ class Search(abc.ABC):
         end_id: int = END_ID,
         pad_id: int = PAD_ID,
     ) -> None:
+        number = isinstance(alpha, (int, float)) and not isinstance(alpha, bool)
+        if not number or not abs(alpha) <= _MAX_ALPHA:  # NaN too
+            raise ValueError(
+                f"`alpha` must be a number from -{_MAX_ALPHA} to {_MAX_ALPHA}. "
+                f"Received: alpha={alpha!r}"
+            )
         self.alpha = float(alpha)
         self.start_id = start_id
         self.end_id = end_id

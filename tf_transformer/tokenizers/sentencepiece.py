@@ -4,6 +4,7 @@ import hashlib
 import io
 import logging
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,13 @@ class SentencePieceTokenizer(Tokenizer):
                 "A SentencePiece model must have pad, unk, start and end at 0, 1, 2, 3. "
                 f"Received: {', '.join(map(str, ids))}"
             )
-        # Unnamed ones share one resource after reload and swap silently (tensorflow/text #1304):
-        # the name is the content's. START and END are never asked for here: add_bos and add_eos
-        # are state of the shared processor, and threads race for it.
-        self._graph = tf_text.SentencepieceTokenizer(model, out_type=tf.int32, name=self.name)
+        self._in_graph: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._tokenize_eagerly = tf.function(
+            self.tokenize, input_signature=[tf.TensorSpec([None], tf.string)]
+        )
+        self._detokenize_eagerly = tf.function(
+            self.detokenize, input_signature=[tf.TensorSpec([None, None], tf.int32)]
+        )
 
     @property
     def vocabulary_size(self) -> int:
@@ -63,16 +67,33 @@ class SentencePieceTokenizer(Tokenizer):
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Strings (B,) -> int32 ids (B, None)."""
-        return self._graph.tokenize(_valid_utf8(texts))
+        if tf.executing_eagerly():
+            return self._tokenize_eagerly(texts)
+        return self._ops().tokenize(_valid_utf8(texts))
 
     def detokenize(self, token_ids: tf.Tensor) -> tf.Tensor:
         """int32 ids (B, T) -> strings (B,), up to END, valid UTF-8."""
+        if tf.executing_eagerly():
+            return self._detokenize_eagerly(token_ids)
         is_end = tf.cast(tf.equal(token_ids, END_ID), tf.int32)
         before_end = tf.equal(tf.cumsum(is_end, axis=1), 0)
         in_range = tf.logical_and(token_ids >= 0, token_ids < self.vocabulary_size)
         special = tf.logical_or(tf.equal(token_ids, PAD_ID), tf.equal(token_ids, START_ID))
         keep = before_end & in_range & ~special
-        return _valid_utf8(self._graph.detokenize(tf.ragged.boolean_mask(token_ids, keep)))
+        return _valid_utf8(self._ops().detokenize(tf.ragged.boolean_mask(token_ids, keep)))
+
+    def _ops(self) -> tf_text.SentencepieceTokenizer:
+        # The op that holds the model is a node of each graph that uses it. An eager one, captured,
+        # dies with TensorFlow's kernel cache, which `tf.random.set_seed` clears, and has to be
+        # tracked for export. Unnamed nodes share one resource after reload and swap silently
+        # (tensorflow/text #1304): the name is the content's. START and END are never asked for
+        # here: add_bos and add_eos are state of the shared processor, and threads race for it.
+        graph = tf.compat.v1.get_default_graph()
+        if graph not in self._in_graph:
+            self._in_graph[graph] = tf_text.SentencepieceTokenizer(
+                self.model, out_type=tf.int32, name=self.name
+            )
+        return self._in_graph[graph]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of `tokenize`, in plain Python."""

@@ -1,0 +1,121 @@
+"""A toy language as the step function that a search sees, and its result as plain hypotheses."""
+
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tests.decoding.brute_force import CONTEXTS, Hypothesis, Language, log_prob, penalty
+from tf_transformer.decoding import Search, SearchResult
+
+
+def start(language: Language, batch: Any, num_beams: int) -> Any:
+    """The state before the first step; for kind "history" it has an axis that grows."""
+    if language.kind != "history":
+        return ()
+    rows = batch * num_beams
+    # Three ranks, nested: whatever is not gathered with the hypotheses gives a wrong context.
+    return {
+        "tokens": tf.zeros([rows, 2, 0], tf.int32),
+        "more": [tf.zeros([rows], tf.int32), tf.zeros([rows, 1], tf.int32)],
+    }
+
+
+def make_step(language: Language, num_beams: int, calls: list[int] | None = None) -> Any:
+    """The step function of B languages for B * `num_beams` rows; notes each call in `calls`."""
+    logits = tf.constant(language.logits)
+
+    def step(token_ids: tf.Tensor, state: Any, index: tf.Tensor) -> tuple[tf.Tensor, Any]:
+        if calls is not None:
+            calls.append(int(index))
+        context = token_ids
+        if language.kind == "history":
+            context, state = _remember(token_ids, state, index)
+        rows = tf.range(tf.shape(token_ids)[0]) // num_beams
+        place = tf.fill(tf.shape(rows), index % language.logits.shape[1])
+        return tf.gather_nd(logits, tf.stack([rows, place, context], axis=1)), state
+
+    return step
+
+
+def _remember(token_ids: tf.Tensor, state: Any, index: tf.Tensor) -> tuple[tf.Tensor, Any]:
+    # The first half of the sum is in the recorded tokens, the second in the running one.
+    both = tf.stack([token_ids, token_ids], axis=1)
+    tokens = tf.concat([state["tokens"], tf.expand_dims(both, 2)], axis=2)
+    weights = tf.range(1, tf.shape(tokens)[2] + 1)
+    total, column = state["more"]
+    total, column = total + token_ids * (index + 1), column + tf.expand_dims(token_ids, 1)
+    recorded = tf.reduce_sum(tokens[:, 1] * weights, axis=1)
+    same = tf.equal(recorded, total) & tf.equal(column[:, 0], tf.reduce_sum(tokens[:, 0], axis=1))
+    # A state whose parts belong to different hypotheses leads astray.
+    context = tf.where(same, recorded, recorded + 1) % CONTEXTS
+    return context, {"tokens": tokens, "more": [total, column]}
+
+
+def run(
+    search: Search, language: Language, limits: Any, calls: list[int] | None = None
+) -> SearchResult:
+    """Searches the B languages with their limits (B,)."""
+    beams, limits = search.num_beams, tf.constant(limits, tf.int32)
+    return search(make_step(language, beams, calls), start(language, len(limits), beams), limits)
+
+
+def hypotheses(result: SearchResult) -> list[list[Hypothesis]]:
+    """Each row's filled places."""
+    ids, lengths, scores, log_probs, finished = (np.asarray(part) for part in result)
+    return [
+        [
+            Hypothesis(
+                tuple(ids[row, k, : lengths[row, k]].tolist()),
+                float(log_probs[row, k]),
+                float(scores[row, k]),
+                bool(finished[row, k]),
+            )
+            for k in range(ids.shape[1])
+            if scores[row, k] > -math.inf
+        ]
+        for row in range(ids.shape[0])
+    ]
+
+
+def check(search: Search, language: Language, limits: Any, result: SearchResult) -> None:
+    """All that is true of any search's result, whatever it found."""
+    ids, lengths, scores, log_probs, finished = (np.asarray(part) for part in result)
+    batch, beams, longest = len(limits), search.num_beams, max([0, *limits])
+    assert ids.shape == (batch, beams, longest) and ids.dtype == np.int32
+    assert lengths.shape == scores.shape == log_probs.shape == finished.shape == (batch, beams)
+    assert (lengths.dtype, finished.dtype) == (np.int32, bool)
+    assert (scores.dtype, log_probs.dtype) == (np.float32, np.float32)
+    special = language.ids
+    empty = scores == -np.inf
+    assert not np.isnan(scores).any() and not np.isnan(log_probs).any()
+    assert (log_probs[empty] == -np.inf).all() and not finished[empty].any()
+    assert not lengths[empty].any() and (ids[empty] == special.pad).all()
+    assert (np.diff(empty.astype(int), axis=1) >= 0).all(), "an empty place before a filled one"
+    for row, found in enumerate(hypotheses(result)):
+        assert len({one.tokens for one in found}) == len(found), "the same hypothesis twice"
+        for k, one in enumerate(found):
+            assert 1 <= len(one.tokens) <= limits[row]
+            assert not {special.pad, special.start} & set(one.tokens)
+            assert one.finished == (one.tokens[-1] == special.end)
+            assert special.end not in one.tokens[:-1]
+            assert one.finished or len(one.tokens) == limits[row]
+            assert (ids[row, k, len(one.tokens) :] == special.pad).all()
+            total = log_prob(language.row(row), one.tokens)
+            assert math.isclose(one.log_prob, total, rel_tol=1e-5, abs_tol=1e-5)
+            score = total / penalty(len(one.tokens), search.alpha)
+            assert math.isclose(one.score, score, rel_tol=1e-5, abs_tol=1e-5)
+        order = [(not one.finished, -one.score) for one in found]
+        assert order == sorted(order), "not best first, finished before open"
+
+
+def assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
+    """Equal lists, up to ties.
+
+    After `check` (each score is that of its tokens, no tokens twice) equal scores are enough.
+    """
+    assert [one.finished for one in found] == [one.finished for one in expected]
+    np.testing.assert_allclose(
+        [one.score for one in found], [one.score for one in expected], rtol=1e-5, atol=1e-5
+    )

@@ -1,0 +1,60 @@
+"""What all searches stand on: the penalty, the buffers, the loop's shapes, the ids never chosen."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_transformer.decoding import SEARCHES, GreedySearch, length_penalty
+from tf_transformer.decoding.search import shape_invariants, write
+
+
+@pytest.mark.parametrize(
+    ("length", "alpha", "expected"),
+    # ((5 + n) / 6)^alpha: at n = 1 always 1, at n = 7 it is 2^alpha, at n = 19 4^alpha.
+    [(1, 0.6, 1.0), (1, -3.0, 1.0), (7, 1.0, 2.0), (7, 0.6, 2**0.6), (19, -0.5, 0.5), (50, 0, 1)],
+)
+def test_the_penalty_is_the_formula(length, alpha, expected):
+    penalty = length_penalty(tf.constant([length]), alpha)
+    assert penalty.dtype == tf.float32
+    assert penalty.numpy()[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("alpha", [math.nan, math.inf, -math.inf, 11, "0.6", None, True])
+def test_an_alpha_that_is_no_sane_number_is_refused(name, alpha):
+    with pytest.raises(ValueError, match=rf"`alpha`.*{alpha}"):
+        SEARCHES[name](alpha=alpha)
+
+
+@pytest.mark.parametrize("alpha", [10, -10])
+def test_the_largest_alphas_stay_within_float32(alpha):
+    penalty = length_penalty(tf.constant([1, 600, 5_000]), alpha).numpy()
+    assert np.isfinite(penalty).all() and (penalty > 0).all()
+
+
+def test_write_sets_one_column_of_any_rank():
+    ids = tf.zeros([2, 3, 4], tf.int32)
+    column = tf.constant([[1, 2, 3], [4, 5, 6]])
+    expected = np.zeros((2, 3, 4), int)
+    expected[:, :, 2] = [[1, 2, 3], [4, 5, 6]]
+    np.testing.assert_array_equal(write(ids, tf.constant(2), column), expected)
+    expected = np.array([[0, 7, 0], [0, 8, 0]])
+    np.testing.assert_array_equal(
+        write(tf.zeros([2, 3], tf.int32), tf.constant(1), tf.constant([7, 8])), expected
+    )
+
+
+def test_the_batch_and_what_starts_at_zero_may_change_in_the_loop():
+    variables = (tf.constant(0), {"cache": tf.zeros([6, 2, 0, 4])}, [tf.zeros([6, 3])])
+    index, state, (scores,) = shape_invariants(variables)
+    assert index.as_list() == []
+    assert state["cache"].as_list() == [None, 2, None, 4]
+    assert scores.as_list() == [None, 3]
+
+
+def test_only_pad_and_start_are_never_chosen():
+    never = GreedySearch(start_id=4, pad_id=1).suppressed(tf.constant(6)).numpy()
+    assert never.dtype == np.float32
+    assert never.tolist() == [0.0, -math.inf, 0.0, 0.0, -math.inf, 0.0]

@@ -1,0 +1,194 @@
+"""The command `tf-transformer`. Verbs import what they need when they run: `--help` is instant."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.markup import escape
+
+from tf_transformer.errors import InputError
+from tf_transformer.rooms import need
+
+app = typer.Typer(
+    name="tf-transformer",
+    help="Translation with the Transformer of “Attention Is All You Need”, "
+    "from parallel text to a SavedModel that answers.",
+    epilog="Start with: tf-transformer demo",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+Beam = Annotated[
+    int | None, typer.Option("--beam", metavar="K", help="Beams; 1 is greedy search.")
+]
+Alpha = Annotated[
+    float | None, typer.Option(metavar="A", help="Exponent of the length penalty (paper: 0.6).")
+]
+Model = Annotated[
+    Path, typer.Argument(metavar="RUN_OR_SAVEDMODEL", help="A run directory or an export.")
+]
+
+
+@app.callback()
+def _start(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors.")] = False,
+) -> None:
+    logging.basicConfig(
+        level=logging.WARNING if quiet else logging.INFO,
+        format="%(message)s",
+        handlers=[RichHandler(console=Console(stderr=True), show_time=False, show_path=False)],
+    )
+
+
+@app.command()
+def demo(
+    run: Annotated[Path, typer.Option(help="Where to train; a new directory.")] = Path("runs/demo"),
+) -> None:
+    """Learn French to English from scratch, export, and answer from the export. Minutes.
+
+    The sentences come of a small grammar of our own: not real language, but a real training.
+    """
+    _tensorflow()
+    need("training.demo.walk").walk(run, need("export"), Console())
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a bundled recipe.")],
+    data: Annotated[Path, typer.Option(help="Folder with train.src, train.tgt, valid.*, ...")],
+    run: Annotated[Path, typer.Option(help="Run directory: new, or one to go on with.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Wins over the recipe; repeat for more."),
+    ] = None,
+) -> None:
+    """Train a model; the same command goes on where it stopped.
+
+    The bundled recipes are commented, each is the manual of its keys.
+    """
+    chosen = need("training.recipe").load_recipe(recipe, set_ or [])
+    _tensorflow()
+    need("training.train").train(chosen, data, run, Console())
+
+
+@app.command()
+def translate(
+    model: Model,
+    input: Annotated[Path | None, typer.Option(help="Text file; default standard input.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Default standard output.")] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+) -> None:
+    """Translate text: one line in, one line out, in order; a blank line stays blank.
+
+    Bytes that are not UTF-8 count as U+FFFD; what is longer than the model's limit is cut, with a
+    warning that names the line.
+    """
+    from tf_transformer.lines import clean_line, iter_lines, write_lines
+
+    source: Any = sys.stdin.buffer if input is None else input
+    lines = iter_lines(source, name="standard input" if input is None else None, errors="replace")
+    translator = _open(model, beam, alpha)
+
+    from tf_transformer.bulk import stream
+
+    texts = translator.watch_lengths(clean_line(line) for line in lines)
+    translations = (clean_line(found["text"]) for found in stream(translator.translate, texts))
+    write_lines(sys.stdout.buffer if output is None else output, translations)
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    source: Annotated[Path, typer.Option(help="Text to translate, one sentence a line.")],
+    reference: Annotated[Path, typer.Option(help="Its translations, line by line.")],
+    beam: Beam = None,
+    alpha: Alpha = None,
+) -> None:
+    """Translate a file and score it: sacreBLEU and chrF with signatures, and exact matches."""
+    from tf_transformer.lines import clean_line, read_aligned
+
+    evaluation = need("training.evaluate")
+    sources, references = (
+        [clean_line(line) for line in lines] for lines in read_aligned(source, reference)
+    )
+    evaluation.check_installed()
+    translator = _open(model, beam, alpha)
+    scores = evaluation.score(translator(sources), references)
+    Console().print(evaluation.as_table(scores))
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="A run directory with a trained model.")],
+    output: Annotated[Path, typer.Option(help="Folder of versions, as TensorFlow Serving reads.")],
+    version: Annotated[
+        int | None, typer.Option(help="Number of the version; default the next free one.")
+    ] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+) -> None:
+    """Write a SavedModel: text in, text out, tokenizer and search inside the graph.
+
+    It is checked as a server would load it, and only then renamed into place.
+    """
+    _tensorflow()
+    from tf_transformer.translator import Translator
+
+    translator = Translator.load(run, **_changes(beam, alpha))
+    path = need("export").EXPORTERS["saved_model"](translator, output, version=version)
+    Console().print(f"Exported and checked: [bold]{escape(str(path))}[/bold]")
+
+
+@app.command()
+def info(
+    path: Annotated[Path, typer.Argument(help="A run directory, an export, or a recipe.")],
+) -> None:
+    """Say what a run directory, a SavedModel or a recipe is."""
+    from tf_transformer.info import show
+
+    show(path, Console())
+
+
+def _tensorflow() -> None:
+    from tf_transformer.quiet import load_tensorflow
+
+    load_tensorflow()
+
+
+def _open(path: Path, beam: int | None, alpha: float | None) -> Any:
+    _tensorflow()
+    from tf_transformer.saved import open_translator
+
+    return open_translator(path, **_changes(beam, alpha))
+
+
+def _changes(beam: int | None, alpha: float | None) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if beam is not None:
+        changes.update(search="beam", num_beams=beam)
+    if alpha is not None:
+        changes["alpha"] = alpha
+    return changes
+
+
+def main() -> None:
+    """Runs the command line; exit status 2 for wrong input, 130 after Ctrl-C."""
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    try:
+        app()
+    except InputError as error:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/bold red] {escape(str(error))}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -1,0 +1,73 @@
+"""What a path holds: a run, an export or a recipe, told to a person."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tf_transformer.errors import InputError
+from tf_transformer.quiet import load_tensorflow
+from tf_transformer.rooms import need
+
+
+def show(path: Path, console: Console) -> None:
+    """Prints a table; InputError when the path holds nothing of ours."""
+    if path.is_file() or not path.exists():
+        console.print(escape(need("training.recipe").load_recipe(str(path)).to_toml()))
+        return
+    load_tensorflow()
+    from tf_transformer.run_files import TRANSLATOR_FILE
+    from tf_transformer.saved import find_saved_model
+
+    if (path / TRANSLATOR_FILE).is_file():
+        _show_run(path, console)
+    elif (found := find_saved_model(path)) is not None:
+        _show_saved_model(found, console)
+    else:
+        raise InputError(
+            f"{path} holds no trained run ({TRANSLATOR_FILE}), no SavedModel, and is no recipe."
+        )
+
+
+def _show_run(path: Path, console: Console) -> None:
+    import dataclasses
+
+    from tf_transformer.run_files import build_in_float32, read_run
+
+    config, source, target, decoding = read_run(path)
+    model = build_in_float32(config)
+    parts = Table("layer", "class", "output", "parameters", title=f"The model in {path}")
+    for layer in model.layers:
+        if layer.count_params():
+            shape = getattr(layer.output, "shape", "") if len(layer._inbound_nodes) == 1 else ""
+            parts.add_row(layer.name, type(layer).__name__, str(shape), f"{layer.count_params():,}")
+    parts.add_row("all", "", str(model.output_shape), f"{model.count_params():,}")
+    console.print(parts)
+    console.print(_record("Configuration", dataclasses.asdict(config)))
+    console.print(_record("Decoding", decoding))
+    shared = "shared" if source is target else "one a side"
+    console.print(f"Tokenizers: {type(source).__name__}, {shared}, {source.vocabulary_size:,} and "
+                  f"{target.vocabulary_size:,} ids.")
+
+
+def _show_saved_model(path: Path, console: Console) -> None:
+    from tf_transformer.saved import METADATA_FILE, SavedTranslator
+
+    saved = SavedTranslator(path)
+    table = Table("signature", "inputs", "outputs", title=f"The SavedModel in {path}")
+    for name, inputs, outputs in saved.signatures():
+        table.add_row(name, inputs, outputs)
+    console.print(table)
+    if saved.metadata:
+        console.print(f"{METADATA_FILE}:")
+        console.print_json(json.dumps(saved.metadata))
+
+
+def _record(title: str, fields: dict[str, Any]) -> Table:
+    table = Table("field", "value", title=title)
+    for name, value in fields.items():
+        table.add_row(name, str(value))
+    return table

@@ -1,0 +1,43 @@
+"""How a translator searches: what a recipe, the command line and a run directory say of it."""
+
+import dataclasses
+
+from tf_transformer.decoding import SEARCHES, BeamSearch, Search
+from tf_transformer.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodingOptions:
+    """How a translator searches.
+
+    Args:
+        search: a name of SEARCHES, `"beam"` or `"greedy"`.
+        num_beams: K of beam search.
+        alpha: exponent of the length penalty.
+        max_source_length: sources are cut at this many tokens, END counted.
+        extra_length: an output has at most as many tokens as its source and these more
+            (50 in section 6.1).
+    """
+
+    search: str = "beam"
+    num_beams: int = 4
+    alpha: float = 0.6
+    max_source_length: int = 512
+    extra_length: int = 50
+
+    def __post_init__(self) -> None:
+        if self.search not in SEARCHES:
+            raise InputError(
+                f"`search` must be one of {', '.join(SEARCHES)}. Received: search={self.search!r}"
+            )
+        for name, least in (("num_beams", 1), ("max_source_length", 2), ("extra_length", 0)):
+            if getattr(self, name) < least:
+                raise InputError(
+                    f"`{name}` must be at least {least}. Received: {name}={getattr(self, name)}"
+                )
+
+    def make(self) -> Search:
+        """The search itself."""
+        if self.search == "beam":
+            return BeamSearch(self.num_beams, self.alpha)
+        return SEARCHES[self.search](alpha=self.alpha)

@@ -1,0 +1,48 @@
+"""TensorFlow loaded without its start-up chatter, for the command line."""
+
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def load_tensorflow() -> None:
+    """Imports TensorFlow and finds the devices; what its C++ prints meanwhile is not shown.
+
+    With TF_CPP_MIN_LOG_LEVEL set by the user everything is shown.
+    """
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        import tensorflow  # noqa: F401
+
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    with _stderr_aside():
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()
+        tf.constant(0)  # the first op starts the runtime, which talks as well
+    tf.get_logger().setLevel("ERROR")
+    warnings.filterwarnings("ignore", module="keras")
+    from absl import logging as absl_logging
+
+    absl_logging.set_verbosity(absl_logging.ERROR)
+
+
+@contextmanager
+def _stderr_aside() -> Iterator[None]:
+    # C++ writes to the descriptor itself; on an error what it wrote is given back.
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            aside.seek(0)
+            os.write(kept, aside.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

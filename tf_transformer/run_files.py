@@ -1,0 +1,106 @@
+"""The files of a run directory that hold a translator: written beside and renamed, read back."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from tf_transformer.config import TransformerConfig
+from tf_transformer.errors import InputError
+from tf_transformer.model import build_transformer
+from tf_transformer.options import DecodingOptions
+from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
+
+CONFIG_FILE, TRANSLATOR_FILE, WEIGHTS_FILE = "model.json", "translator.json", "model.weights.h5"
+
+
+def write_run(
+    directory: Path,
+    config: TransformerConfig,
+    model: keras.Model,
+    tokenizers: dict[str, Tokenizer],
+    options: DecodingOptions,
+) -> None:
+    """Writes model, tokenizers ("source", "target"; one object where they share) and options."""
+    directory.mkdir(parents=True, exist_ok=True)
+    config.to_json(directory / CONFIG_FILE)
+    if tokenizers["source"] is tokenizers["target"]:
+        tokenizers = {"source": tokenizers["source"]}
+    names = {cls: name for name, cls in TOKENIZERS.items()}
+    written = {}
+    for side, tokenizer in tokenizers.items():
+        file = side + tokenizer.suffix
+        tokenizer.save(directory / file)
+        written[side] = {"type": names[type(tokenizer)], "file": file}
+    save_weights(model, directory)
+    manifest = {"tokenizers": written, "decoding": dataclasses.asdict(options)}
+    beside = directory / f"{TRANSLATOR_FILE}.writing"
+    beside.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    os.replace(beside, directory / TRANSLATOR_FILE)  # last: its presence means complete
+
+
+def read_run(
+    directory: Path,
+) -> tuple[TransformerConfig, Tokenizer, Tokenizer, dict[str, Any]]:
+    """Sizes, both tokenizers (one object where they share) and decoding options of a run.
+
+    Raises:
+        InputError: not a run directory with a trained model, or a file of it is broken.
+    """
+    for file in (TRANSLATOR_FILE, CONFIG_FILE, WEIGHTS_FILE):
+        if not (directory / file).is_file():
+            raise InputError(
+                f"{directory} is not a run directory with a trained model: {file} is missing."
+            )
+    manifest = _read_manifest(directory / TRANSLATOR_FILE)
+    tokenizers = {
+        side: TOKENIZERS[entry["type"]].load(directory / entry["file"])
+        for side, entry in manifest["tokenizers"].items()
+    }
+    source = tokenizers["source"]
+    config = TransformerConfig.from_json(directory / CONFIG_FILE)
+    return config, source, tokenizers.get("target", source), manifest["decoding"]
+
+
+def build_in_float32(config: TransformerConfig) -> keras.Model:
+    """The model to decode with: under half precision the cached steps skip Keras's casts."""
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float32")
+    try:
+        return build_transformer(config)
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
+def save_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:
+    """Writes the model's weights into a run directory, beside and renamed."""
+    beside = Path(directory) / f"writing.{WEIGHTS_FILE}"
+    model.save_weights(beside)
+    os.replace(beside, Path(directory) / WEIGHTS_FILE)
+
+
+def load_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:
+    """Reads them back; InputError when the file is broken or of another model."""
+    path = Path(directory) / WEIGHTS_FILE
+    try:
+        model.load_weights(path)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{path} does not hold the weights of this model: {reason}") from error
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        unknown = {entry["type"] for entry in manifest["tokenizers"].values()} - set(TOKENIZERS)
+        if unknown:
+            raise InputError(f"{path} names an unknown tokenizer: {', '.join(sorted(unknown))}")
+        manifest["tokenizers"]["source"], manifest["decoding"]
+        return manifest
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is broken: {error!r}") from error

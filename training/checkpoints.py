@@ -1,0 +1,100 @@
+"""What a run keeps of itself: weights of each epoch, and the state to go on from.
+
+`checkpoints/step-N.weights.h5` are for averaging and inspection; `checkpoints/state` (a
+tf.train.Checkpoint) holds weights, optimizer and random generators.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tf_transformer.errors import InputError
+
+_NAME = re.compile(r"step-(\d+)\.weights\.h5")
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Args:
+        run: the run directory.
+        model: a compiled model; its optimizer is saved with it.
+        keep: weight files to keep, the latest.
+    """
+
+    def __init__(self, run: Path, model: keras.Model, keep: int = 5) -> None:
+        self.folder = run / "checkpoints"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.model = model
+        self.keep = keep
+        # Unbuilt optimizers restore nothing, without a word: their slots must exist first.
+        model.optimizer.build(model.trainable_variables)
+        self._state = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+        self._manager = tf.train.CheckpointManager(
+            self._state, str(self.folder / "state"), max_to_keep=1, checkpoint_name="step"
+        )
+
+    @property
+    def step(self) -> int:
+        """Optimizer updates made so far."""
+        return int(keras.ops.convert_to_numpy(self.model.optimizer.iterations))
+
+    def restore(self) -> int:
+        """Puts the latest state into model and optimizer; its step, 0 where there is none."""
+        latest = self._manager.latest_checkpoint
+        if latest is None:
+            return 0
+        try:
+            self._state.restore(latest).assert_existing_objects_matched()
+        except (tf.errors.OpError, ValueError, AssertionError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InputError(f"{latest} cannot be restored: {reason}") from error
+        return self.step
+
+    def save_state(self) -> None:
+        """Writes the state; the one before is deleted after it."""
+        self._manager.save(checkpoint_number=self.step)
+
+    def save_weights(self) -> None:
+        """Writes this step's weights, beside and renamed, and deletes what is beyond `keep`."""
+        beside = self.folder / "writing.weights.h5"
+        self.model.save_weights(beside)
+        os.replace(beside, self.folder / f"step-{self.step}.weights.h5")
+        for old in self.weights()[: -self.keep]:
+            old.unlink()
+
+    def weights(self) -> list[Path]:
+        """All weight files, by step number."""
+        found = [(_NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
+        return [
+            path
+            for _, path in sorted((int(match[1]), path) for match, path in found if match)
+        ]
+
+
+def average(model: keras.Model, files: Sequence[Path]) -> None:
+    """Puts the mean of weight files into `model` (section 6.1), summed in float64.
+
+    The dtype stays; optimizer and counters are not in these files.
+
+    Raises:
+        InputError: no file, or one that does not fit the model.
+    """
+    if not files:
+        raise InputError("`files` must name at least one weight file. Received: none")
+    total: list[Any] = []
+    for path in files:
+        try:
+            model.load_weights(path)
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InputError(f"{path} does not hold weights of this model: {reason}") from error
+        weights = [np.asarray(weight, np.float64) for weight in model.get_weights()]
+        total = weights if not total else [a + b for a, b in zip(total, weights, strict=True)]
+    model.set_weights([weight / len(files) for weight in total])

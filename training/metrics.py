@@ -1,0 +1,71 @@
+"""What is logged and compared: sums over real tokens, whatever the batches."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from .losses import live_tokens, token_nll
+
+Tensor = keras.KerasTensor
+
+
+class TokenMean(keras.metrics.Mean):
+    """A mean over real target tokens: each counts once, pads and batch sizes do not."""
+
+    def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Any = None) -> None:
+        """Adds a batch: ids (B, T), 0 = pad, and logits (B, T, V).
+
+        `sample_weight` is Keras's; tokens are counted whole.
+        """
+        y_true = ops.convert_to_tensor(y_true)
+        mask, logits = live_tokens(y_true, y_pred)
+        values = ops.where(mask, self.values(y_true, logits), 0.0)
+        super().update_state(values, sample_weight=ops.cast(mask, "float32"))
+
+    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
+        """The value of every place (B, T) float32."""
+        raise NotImplementedError
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class TokenNLL(TokenMean):
+    """-log p of a token in nats, without label smoothing.
+
+    >>> metric = TokenNLL()
+    >>> metric.update_state(ops.array([[4, 0]]), ops.zeros((1, 2, 8)))
+    >>> f"{float(metric.result()):.4f}"  # ln 8
+    '2.0794'
+    """
+
+    def __init__(self, name: str = "nll", **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+
+    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
+        """-log p(label), (B, T)."""
+        return token_nll(labels, logits)
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class Perplexity(TokenNLL):
+    """exp of the mean -log p of a token; never of the smoothed loss."""
+
+    def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+
+    def result(self) -> Tensor:
+        """exp(mean NLL)."""
+        return ops.exp(super().result())
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class TokenAccuracy(TokenMean):
+    """Share of real tokens whose label is the most likely id."""
+
+    def __init__(self, name: str = "accuracy", **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+
+    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
+        """1 where right, (B, T)."""
+        best = ops.argmax(logits, axis=-1)
+        return ops.cast(ops.equal(best, ops.cast(labels, best.dtype)), "float32")

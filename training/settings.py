@@ -1,0 +1,159 @@
+"""The sections of a recipe: every key with its type, rule and default.
+
+What a key means is written once, in recipes/*.toml.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import pydantic
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from tf_transformer.config import PRESETS, TransformerConfig
+from tf_transformer.errors import InputError
+
+Positive = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+AboveZero = Annotated[float, Field(gt=0)]
+
+
+def _file_names(value: Any) -> Any:
+    names = [value] if isinstance(value, str) else value
+    is_names = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
+    if not is_names or len(names) not in (1, 2):
+        raise ValueError(f'must be a TSV name or ["a.src", "a.tgt"]; received {value!r}')
+    return names
+
+
+Files = Annotated[list[str], BeforeValidator(_file_names)]
+
+
+class Section(BaseModel):
+    """A section: no key that it does not know, no silent conversion ("3" is not 3), frozen."""
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=()
+    )
+
+
+class DataSettings(Section):
+    """[data]: which files, and what of them."""
+
+    train: Files | None = None
+    valid: Files | None = None
+    test: Files | None = None
+    max_length: Positive = 128
+    encoding_errors: Literal["strict", "replace"] = "strict"
+    source_language: str = "source"
+    target_language: str = "target"
+
+
+class TokenizerSettings(Section):
+    """[tokenizer]: how text becomes ids."""
+
+    type: Literal["sentencepiece"] = "sentencepiece"
+    model_type: Literal["unigram", "bpe"] = "unigram"
+    vocabulary_size: Annotated[int, Field(gt=4)] = 8000
+    shared: bool = True
+    character_coverage: Annotated[float, Field(gt=0, le=1)] = 1.0
+    byte_fallback: bool = False
+    normalization: Literal["nmt_nfkc", "identity"] = "nmt_nfkc"
+
+
+class _ModelSection(Section):
+    preset: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _start_from_preset(cls, given: Any) -> Any:
+        preset = given.get("preset") if isinstance(given, dict) else None
+        if not isinstance(preset, str):
+            return given
+        if preset not in PRESETS:
+            raise ValueError(f"`preset` must be one of {', '.join(PRESETS)}; received {preset!r}")
+        return {**PRESETS[preset], **given}
+
+    @model_validator(mode="after")
+    def _try_sizes(self) -> "_ModelSection":
+        self.to_config(8, 8)
+        return self
+
+    def to_config(
+        self, source_vocabulary_size: int, target_vocabulary_size: int
+    ) -> TransformerConfig:
+        """The model of this section for tokenizers of these sizes."""
+        return TransformerConfig(
+            source_vocabulary_size=source_vocabulary_size,
+            target_vocabulary_size=target_vocabulary_size,
+            **self.model_dump(exclude={"preset"}),
+        )
+
+
+def _model_fields() -> dict[str, Any]:
+    """Every field of TransformerConfig that a recipe may set, with its type and default."""
+    hints = get_type_hints(TransformerConfig)
+    return {
+        field.name: (hints[field.name], field.default)
+        for field in dataclasses.fields(TransformerConfig)
+        if field.default is not dataclasses.MISSING  # the tokenizers decide the others
+    }
+
+
+if TYPE_CHECKING:
+    ModelSettings = _ModelSection
+else:
+    ModelSettings = pydantic.create_model(
+        "ModelSettings",
+        __base__=_ModelSection,
+        __doc__="[model]: a preset and any field of `TransformerConfig` over it.",
+        **_model_fields(),
+    )
+
+
+class TrainingSettings(Section):
+    """[training]: how long, in what batches, with which step."""
+
+    epochs: Positive = 10
+    max_steps: Positive | None = None
+    max_minutes: AboveZero | None = None
+    batch_tokens: Positive = 4096
+    pad_to_multiple_of: Positive = 8
+    optimizer: Literal["adam"] = "adam"
+    beta_1: Rate = 0.9
+    beta_2: Rate = 0.98
+    epsilon: AboveZero = 1e-9
+    learning_rate: AboveZero = 1.0
+    warmup_steps: Positive = 4000
+    label_smoothing: Rate = 0.1
+    clip_norm: AboveZero | None = None
+    precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = "float32"
+    jit_compile: bool = False
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
+    keep_checkpoints: Positive = 5
+    average_checkpoints: Positive = 1
+
+    @model_validator(mode="after")
+    def _keep_what_is_averaged(self) -> "TrainingSettings":
+        if self.average_checkpoints > self.keep_checkpoints:
+            raise InputError(
+                "`average_checkpoints` must not be above `keep_checkpoints`; received "
+                f"{self.average_checkpoints} and {self.keep_checkpoints}"
+            )
+        return self
+
+
+class DecodingSettings(Section):
+    """[decoding]: how the trained model translates."""
+
+    search: Literal["beam", "greedy"] = "beam"
+    num_beams: Positive = 4
+    alpha: float = 0.6
+    max_source_length: Positive = 512
+    extra_length: Annotated[int, Field(ge=0)] = 50
+
+
+class EvaluationSettings(Section):
+    """[evaluation]: what is looked at while training."""
+
+    samples: Annotated[int, Field(ge=0)] = 2
+    bleu_every_epochs: Annotated[int, Field(ge=0)] = 0
