@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import keras
+import tensorflow as tf
 
 from tf_transformer.errors import InputError
 from tf_transformer.saved import find_saved_model, versions
@@ -31,7 +32,8 @@ def export_saved_model(
         version: its number; by default the next after the highest there.
 
     Returns:
-        The version folder. `serving_default` maps `text` (B,) to `text` (B,) and `score` (B,);
+        The version folder. `serving_default`, also called `translate`, maps `text` (B,) to `text`
+        (B,) and `score` (B,); `source_length` maps `text` (B,) to its tokens, `length` (B,).
         `assets.extra/metadata.json` tells what is inside.
 
     Raises:
@@ -87,8 +89,18 @@ def _write(translator: Translator, folder: Path) -> None:
     # Not the model: variables are found by themselves, and would be in the file twice.
     archive.track(translator.tokenizers)
     archive.add_endpoint("translate", translator.translate)  # the first is serving_default too
+    archive.add_endpoint(
+        "source_length",
+        lambda text: {"length": _source_length(translator, text)},
+        [tf.TensorSpec([None], tf.string, name="text")],
+    )
     archive.write_out(str(folder), verbose=False)
     write_metadata(folder, read_meta_graph(folder), translator)
+
+
+def _source_length(translator: Translator, text: tf.Tensor) -> tf.Tensor:
+    """Tokens of each text (B,), END counted: with more than `max_source_length` it is cut."""
+    return translator.tokenizers.source.tokenize(text).row_lengths() + 1
 
 
 def _refuse_half_precision(model: keras.Model) -> None:

@@ -110,7 +110,7 @@ def padding_mask(ids):
 
 def causal_mask(length):
     """Section 3.2.3: (1, T, T), place t sees places 0 to t."""
-    return np.array([[[j <= i for j in range(length)] for i in range(length)]])
+    return np.tril(np.ones((1, length, length), bool))
 
 
 # Section 3.3: position-wise feed-forward
@@ -154,35 +154,28 @@ def logits(x, table, bias=0.0):
 
 def sinusoid(positions, width):
     """PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i+1) = cos of the same, interleaved."""
-    table = np.zeros((len(positions), width), FULL)
-    for row, position in enumerate(positions):
-        for column in range(width):
-            angle = position / 10000.0 ** ((column - column % 2) / width)
-            table[row, column] = math.sin(angle) if column % 2 == 0 else math.cos(angle)
-    return table
+    column = np.arange(width)
+    angle = np.asarray(positions, FULL)[:, None] / 10000.0 ** ((column - column % 2) / width)
+    return np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
 
 
 def sinusoid_halves(positions, width):
     """get_timing_signal_1d of tensor2tensor: sines, then cosines, wavelengths 2 pi to 20000 pi."""
     half = width // 2
-    table = np.zeros((len(positions), width), FULL)  # an odd width leaves its last column 0
-    for row, position in enumerate(positions):
-        for i in range(half):
-            angle = position / 10000.0 ** (i / max(half - 1, 1))
-            table[row, i], table[row, half + i] = math.sin(angle), math.cos(angle)
-    return table
+    rates = 10000.0 ** (-np.arange(half) / max(half - 1, 1))
+    angle = np.asarray(positions, FULL)[:, None] * rates
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)
 
 
 def rotary(x, offset=0):
     """RoFormer (2104.09864), equation 34: turn each pair (2i, 2i+1) of H by t * 10000^(-2i/H)."""
     x = np.asarray(x, FULL)
+    places = offset + np.arange(x.shape[-2])
+    angle = places[:, None] / 10000.0 ** (np.arange(0, x.shape[-1], 2) / x.shape[-1])
+    even, odd = x[..., 0::2], x[..., 1::2]
     turned = np.zeros_like(x)
-    for t in range(x.shape[-2]):
-        for i in range(0, x.shape[-1], 2):
-            angle = (offset + t) / 10000.0 ** (i / x.shape[-1])
-            first, second = x[..., t, i], x[..., t, i + 1]
-            turned[..., t, i] = first * math.cos(angle) - second * math.sin(angle)
-            turned[..., t, i + 1] = second * math.cos(angle) + first * math.sin(angle)
+    turned[..., 0::2] = even * np.cos(angle) - odd * np.sin(angle)
+    turned[..., 1::2] = odd * np.cos(angle) + even * np.sin(angle)
     return turned
 
 

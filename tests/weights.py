@@ -1,4 +1,4 @@
-"""Random weights for layers, and a layer's weights as the dictionaries that tests/oracle.py reads."""
+"""Random weights for layers, and a layer's weights as the dictionaries of tests/oracle.py."""
 
 import keras
 import numpy as np

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         scaled_dot_product_attention,
     )
     from tf_transformer.model import build_transformer
+    from tf_transformer.options import DecodingOptions
     from tf_transformer.tokenizers import TOKENIZERS, SentencePieceTokenizer
     from tf_transformer.translator import Translator
 
@@ -39,37 +40,57 @@ __version__ = "0.1.0"
 # when TensorFlow is imported.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
-_HOMES = {
-    ".config": ["END_ID", "PAD_ID", "PRESETS", "START_ID", "UNK_ID", "TransformerConfig"],
-    ".decoding": ["SEARCHES", "BeamSearch", "GreedySearch"],
-    ".errors": ["InputError"],
-    ".layers": [
-        "POSITIONS",
-        "Decoder",
-        "DecoderLayer",
-        "Encoder",
-        "EncoderLayer",
-        "FeedForward",
-        "MultiHeadAttention",
-        "Residual",
-        "TokenEmbedding",
-        "attention_mask",
-        "causal_mask",
-        "padding_mask",
-        "scaled_dot_product_attention",
-    ],
-    ".model": ["build_transformer"],
-    ".tokenizers": ["TOKENIZERS", "SentencePieceTokenizer"],
-    ".translator": ["Translator"],
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-__all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
+# Where the public names live; the first that need no TensorFlow.
+_HOMES = (
+    ".errors",
+    ".config",
+    ".layers",
+    ".model",
+    ".tokenizers",
+    ".decoding",
+    ".options",
+    ".translator",
+)
+
+__all__ = [
+    "BeamSearch",
+    "Decoder",
+    "DecoderLayer",
+    "DecodingOptions",
+    "END_ID",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "GreedySearch",
+    "InputError",
+    "MultiHeadAttention",
+    "PAD_ID",
+    "POSITIONS",
+    "PRESETS",
+    "Residual",
+    "SEARCHES",
+    "START_ID",
+    "SentencePieceTokenizer",
+    "TOKENIZERS",
+    "TokenEmbedding",
+    "TransformerConfig",
+    "Translator",
+    "UNK_ID",
+    "attention_mask",
+    "build_transformer",
+    "causal_mask",
+    "padding_mask",
+    "scaled_dot_product_attention",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME_OF[name], __name__), name)
+    if name in __all__:
+        for home in _HOMES:
+            module = importlib.import_module(home, __name__)
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _is_command_line() -> bool:

@@ -1,10 +1,13 @@
 """Many texts through a function that translates a batch: sorted by length, order restored."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import tensorflow as tf
+
+_log = logging.getLogger(__name__)
 
 Translate = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 
@@ -30,6 +33,25 @@ def stream(translate: Translate, texts: Iterable[str]) -> Iterator[dict[str, Any
             for place, text, score in zip(places, translations, scores, strict=True):
                 results[place] = {"text": text.decode("utf-8"), "score": float(score)}
         yield from results
+
+
+def watch_lengths(
+    texts: Iterable[str], limit: int, count_tokens: Callable[[str], int]
+) -> Iterator[str]:
+    """The texts as they come; one of more than `limit` tokens is logged with its line number.
+
+    Args:
+        texts: one a line.
+        limit: most tokens of a source, END counted.
+        count_tokens: of one text, END counted.
+    """
+    for line, text in enumerate(texts, 1):
+        # A token is a letter at least (a byte, with byte pieces): most lines need no look.
+        if len(text.encode("utf-8", "replace")) >= limit and (length := count_tokens(text)) > limit:
+            _log.warning(
+                "Line %d has %d tokens and is cut at max_source_length = %d.", line, length, limit
+            )
+        yield text
 
 
 def _batches(encoded: list[bytes]) -> Iterator[list[int]]:

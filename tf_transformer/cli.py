@@ -25,9 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Beam = Annotated[
-    int | None, typer.Option("--beam", metavar="K", help="Beams; 1 is greedy search.")
-]
+Beam = Annotated[int | None, typer.Option("--beam", metavar="K", help="Beams; 1 is greedy search.")]
 Alpha = Annotated[
     float | None, typer.Option(metavar="A", help="Exponent of the length penalty (paper: 0.6).")
 ]
@@ -56,7 +54,7 @@ def demo(
     The sentences come of a small grammar of our own: not real language, but a real training.
     """
     _tensorflow()
-    need("training.demo.walk").walk(run, need("export"), Console())
+    need("training.first_run").walk(run, need("export"), Console())
 
 
 @app.command()
@@ -185,7 +183,9 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/bold red] {escape(str(error))}")
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]error:[/bold red] {escape(str(error))}"
+        )
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -49,8 +49,10 @@ def _show_run(path: Path, console: Console) -> None:
     console.print(_record("Configuration", dataclasses.asdict(config)))
     console.print(_record("Decoding", decoding))
     shared = "shared" if source is target else "one a side"
-    console.print(f"Tokenizers: {type(source).__name__}, {shared}, {source.vocabulary_size:,} and "
-                  f"{target.vocabulary_size:,} ids.")
+    console.print(
+        f"Tokenizers: {type(source).__name__}, {shared}, {source.vocabulary_size:,} and "
+        f"{target.vocabulary_size:,} ids."
+    )
 
 
 def _show_saved_model(path: Path, console: Console) -> None:

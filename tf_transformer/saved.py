@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the tokenizers' ops; loading fails without)
 
-from tf_transformer.bulk import translate_in_batches
+from tf_transformer.bulk import translate_in_batches, watch_lengths
 from tf_transformer.errors import InputError
 from tf_transformer.run_files import TRANSLATOR_FILE
 from tf_transformer.translator import Translator
@@ -92,21 +92,22 @@ class SavedTranslator:
         """Translates any number of texts, in batches of like length; the order stays."""
         return translate_in_batches(self.translate, texts)
 
-    def watch_lengths(self, texts: Iterable[str]) -> Iterable[str]:
-        """The texts as they come: what the graph cuts is known inside it only."""
-        return texts
-
     def signatures(self) -> list[tuple[str, str, str]]:
-        """Name, inputs and outputs of every signature, for people."""
-        rows = []
-        for name, function in self._loaded.signatures.items():
-            inputs = function.structured_input_signature[1]
-            sides = [
-                ", ".join(f"{key} {spec.dtype.name} {spec.shape}" for key, spec in side.items())
-                for side in (inputs, function.structured_outputs)
-            ]
-            rows.append((name, *sides))
-        return rows
+        """Name, inputs and outputs of all that can be called, for people."""
+        return [
+            (name, *map(_describe, (call.structured_input_signature[1], call.structured_outputs)))
+            for name, call in sorted(self._loaded.signatures.items())
+        ]
+
+    def watch_lengths(self, texts: Iterable[str]) -> Iterable[str]:
+        """The texts as they come; one that `translate` will cut is logged with its line number."""
+        limit = self.metadata.get("decoding", {}).get("max_source_length")
+        source_length = self._loaded.signatures.get("source_length")
+        if limit is None or source_length is None:  # a SavedModel of somebody else
+            return texts
+        return watch_lengths(
+            texts, limit, lambda text: int(source_length(text=tf.constant([text]))["length"][0])
+        )
 
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings (B,) -> `text` (B,) valid UTF-8 and `score` (B,) float32."""
@@ -143,15 +144,18 @@ def open_translator(path: str | os.PathLike[str], **changes: Any) -> Translator 
     return SavedTranslator.load(path)
 
 
+def _describe(specs: dict[str, tf.TensorSpec]) -> str:
+    return ", ".join(f"{name}: {x.dtype.name} {x.shape}" for name, x in sorted(specs.items()))
+
+
 def _signature_problem(signature: Any) -> str:
     if signature is None:
         return f"it has no signature {SIGNATURE}."
-    inputs = signature.structured_input_signature[1]
-    outputs: dict[str, tf.TensorSpec] = signature.structured_outputs
+    inputs, outputs = signature.structured_input_signature[1], signature.structured_outputs
     if set(inputs) == {"text"} and {"text", "score"} <= set(outputs):
         if inputs["text"].dtype == outputs["text"].dtype == tf.string:
             return ""
     return (
         f"{SIGNATURE} must map `text` to `text` and `score`. "
-        f"Received: {', '.join(sorted(inputs))} -> {', '.join(sorted(outputs))}"
+        f"Received: {_describe(inputs)} -> {_describe(outputs)}"
     )

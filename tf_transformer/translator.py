@@ -16,11 +16,10 @@ from tf_transformer.decoding import SearchResult
 from tf_transformer.errors import InputError
 from tf_transformer.layers import padding_mask
 from tf_transformer.options import DecodingOptions
-from tf_transformer.run_files import load_weights, read_run, write_run
+from tf_transformer.run_files import build_in_float32, load_weights, read_run, write_run
 from tf_transformer.tokenizers import Tokenizer
 
 _log = logging.getLogger(__name__)
-
 
 
 class Translator(tf.Module):
@@ -76,9 +75,7 @@ class Translator(tf.Module):
         """Translates any number of texts, in batches of like length; the order stays."""
         return translate_in_batches(self.translate, texts)
 
-    @tf.function(
-        input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False
-    )
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings (B,) -> `text` (B,) valid UTF-8 and `score` (B,) float32.
 

@@ -72,10 +72,7 @@ class Checkpoints:
     def weights(self) -> list[Path]:
         """All weight files, by step number."""
         found = [(_NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
-        return [
-            path
-            for _, path in sorted((int(match[1]), path) for match, path in found if match)
-        ]
+        return [path for _, path in sorted((int(match[1]), path) for match, path in found if match)]
 
 
 def average(model: keras.Model, files: Sequence[Path]) -> None:

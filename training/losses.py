@@ -1,13 +1,13 @@
 """Cross entropy with label smoothing over real tokens (section 5.4)."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 from keras import ops
 
 from tf_transformer.config import PAD_ID
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 def token_nll(labels: Tensor, logits: Tensor) -> Tensor:

@@ -1,13 +1,13 @@
 """What is logged and compared: sums over real tokens, whatever the batches."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 from keras import ops
 
 from .losses import live_tokens, token_nll
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 class TokenMean(keras.metrics.Mean):
@@ -21,7 +21,9 @@ class TokenMean(keras.metrics.Mean):
         y_true = ops.convert_to_tensor(y_true)
         mask, logits = live_tokens(y_true, y_pred)
         values = ops.where(mask, self.values(y_true, logits), 0.0)
-        super().update_state(values, sample_weight=ops.cast(mask, "float32"))
+        # Flat, since Keras's Mean first averages over all axes but the first: rows, not tokens.
+        mask = ops.cast(ops.reshape(mask, (-1,)), "float32")
+        super().update_state(ops.reshape(values, (-1,)), sample_weight=mask)
 
     def values(self, labels: Tensor, logits: Tensor) -> Tensor:
         """The value of every place (B, T) float32."""

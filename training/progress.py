@@ -31,6 +31,7 @@ class ProgressReport(keras.callbacks.Callback):
         self.step = first_step
         self.total_epochs = total_epochs
         self._bar: Progress | None = None
+        self._trained = 0.0  # tokens/s, once the epoch's training is over
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Starts the bar."""
@@ -75,12 +76,12 @@ class ProgressReport(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """The line that stays."""
         self.close()
-        speed = getattr(self, "_trained", None) or self._speed()
+        speed = self._trained or self._speed()
         self.console.print(
             f"epoch {epoch + 1}/{self.total_epochs}  {_numbers(logs or {})}  "
             f"[dim]{speed:,.0f} tokens/s, step {self.step}[/dim]"
         )
-        self._trained = None
+        self._trained = 0.0
 
     def close(self) -> None:
         """Takes the bar away."""
@@ -102,4 +103,6 @@ _SHOWN = {
 
 
 def _numbers(logs: dict[str, Any]) -> str:
-    return "  ".join(text.format(float(logs[name])) for name, text in _SHOWN.items() if name in logs)
+    return "  ".join(
+        text.format(float(logs[name])) for name, text in _SHOWN.items() if name in logs
+    )

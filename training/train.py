@@ -13,8 +13,9 @@ from rich.console import Console
 
 from tf_transformer.config import TransformerConfig
 from tf_transformer.model import build_transformer
+from tf_transformer.options import DecodingOptions
 from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
-from tf_transformer.translator import DecodingOptions, Translator
+from tf_transformer.translator import Translator
 
 from .batching import Batches
 from .callbacks import Keeper, Limits, SampleTranslations, ValidationBleu

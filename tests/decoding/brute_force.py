@@ -21,6 +21,9 @@ class Ids(NamedTuple):
     end: int = 3
 
 
+IDS = Ids()
+
+
 class Language(NamedTuple):
     """B toy languages: which token comes next after what.
 
@@ -63,7 +66,7 @@ class Hypothesis(NamedTuple):
     finished: bool
 
 
-def draw(kind: str, rows: int, vocabulary_size: int, seed: int, ids: Ids = Ids()) -> Language:
+def draw(kind: str, rows: int, vocabulary_size: int, seed: int, ids: Ids = IDS) -> Language:
     """Random languages: flat and steep, with an END that is likely, rare or impossible."""
     random = np.random.default_rng(seed)
     contexts = CONTEXTS if kind == "history" else vocabulary_size
@@ -75,7 +78,7 @@ def draw(kind: str, rows: int, vocabulary_size: int, seed: int, ids: Ids = Ids()
     tempting = random.random((rows, places, contexts)) < 0.3
     logits[..., ids.pad] += np.where(tempting, 4.0, 0.0)
     logits[..., ids.start] += np.where(tempting, 3.0, 0.0)
-    impossible = random.random(logits.shape) < random.choice([0.0, 0.2], size=(rows, 1, 1, 1))
+    impossible = random.random(logits.shape) < random.choice([0.0, 0.35], size=(rows, 1, 1, 1))
     impossible[..., ids.pad] = False  # some mass is left
     return Language(kind, np.where(impossible, -np.inf, logits).astype("float32"), ids)
 

@@ -304,6 +304,19 @@ def test_an_unknown_position_is_refused_with_the_known_ones():
         MultiHeadAttention(num_heads=2, position="rotaty")
 
 
+@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+def test_a_position_that_would_do_nothing_is_refused(position):
+    with pytest.raises(ValueError, match=f"my_attention.*relative or rotary.*'{position}'"):
+        MultiHeadAttention(num_heads=2, position=position, name="my_attention")
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_key_alone_gets_all_the_weight_without_a_warning():
+    layer, x = make_attention(), draw(B, 1, D)
+    assert (attend(layer, x, x)[1] == 1).all()
+    assert not attend(layer, x, x, np.zeros((B, 1, 1), bool))[1].any()
+
+
 def test_the_layer_composes_in_a_functional_model_and_trains():
     inputs = keras.Input((None, D))
     model = keras.Model(inputs, MultiHeadAttention(num_heads=2)(inputs, inputs))

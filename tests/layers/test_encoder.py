@@ -7,7 +7,6 @@ from tests import oracle
 from tests.layers.checks import check_layer
 from tests.layers.variants import (
     FEW,
-    VARIANTS,
     D,
     F,
     N,

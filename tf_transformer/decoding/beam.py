@@ -73,10 +73,10 @@ class BeamSearch(Search):
             return GreedySearch(self.alpha, **ids)(step, state, max_lengths)
         longest = tf.reduce_max(tf.concat([max_lengths, [0]], 0))
 
-        def going(index: tf.Tensor, live: Live, pool: Pool, done: tf.Tensor, state: State):
+        def going(index: tf.Tensor, live: Live, pool: Pool, done: tf.Tensor, _: State) -> tf.Tensor:
             return tf.logical_and(index < longest, tf.logical_not(tf.reduce_all(done)))
 
-        def body(index: tf.Tensor, live: Live, pool: Pool, done: tf.Tensor, state: State):
+        def body(index: tf.Tensor, live: Live, pool: Pool, done: tf.Tensor, state: State) -> Any:
             logits, state = step(tf.reshape(live.tokens, [-1]), state, index)
             found = self._candidates(live, logits)
             # A row that is done keeps what it has while its neighbours go on.
@@ -137,9 +137,7 @@ class BeamSearch(Search):
         _, best = tf.math.top_k(both.scores, self.num_beams)
         return Pool(*(tf.gather(x, best, batch_dims=1) for x in both))
 
-    def _live(
-        self, live: Live, found: Candidates, index: tf.Tensor
-    ) -> tuple[Live, tf.Tensor]:
+    def _live(self, live: Live, found: Candidates, index: tf.Tensor) -> tuple[Live, tf.Tensor]:
         open_only = tf.where(tf.equal(found.tokens, self.end_id), _NONE, found.log_probs)
         log_probs, best = tf.math.top_k(open_only, self.num_beams)
         parents = tf.gather(found.parents, best, batch_dims=1)  # (B, K)
@@ -161,9 +159,7 @@ class BeamSearch(Search):
         return (live.lengths >= max_lengths) | hopeless | tf.equal(best, _NONE)
 
     def _result(self, live: Live, pool: Pool) -> SearchResult:
-        lengths = tf.where(
-            live.log_probs > _NONE, tf.expand_dims(live.lengths, 1), 0
-        )  # (B, K)
+        lengths = tf.where(live.log_probs > _NONE, tf.expand_dims(live.lengths, 1), 0)  # (B, K)
         is_real = tf.expand_dims(live.log_probs > _NONE, 2)
         open_ids = tf.where(is_real, live.token_ids, self.pad_id)
         open_scores = live.log_probs / length_penalty(lengths, self.alpha)

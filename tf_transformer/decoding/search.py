@@ -93,7 +93,9 @@ def shape_invariants(loop_variables: Any) -> Any:
 
     def free(tensor: tf.Tensor) -> tf.TensorShape:
         sizes = tensor.shape.as_list()
-        return tf.TensorShape([None if i == 0 or not size else size for i, size in enumerate(sizes)])
+        return tf.TensorShape(
+            [None if i == 0 or not size else size for i, size in enumerate(sizes)]
+        )
 
     return tf.nest.map_structure(free, loop_variables)
 

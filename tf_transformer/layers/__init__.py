@@ -5,12 +5,14 @@ F intermediate_dim, V vocabulary, K beams, R = B * K rows.
 """
 
 from tf_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
-from tf_transformer.layers.decoder import Decoder, DecoderLayer
+from tf_transformer.layers.decoder import Decoder
+from tf_transformer.layers.decoder_layer import DecoderLayer
 from tf_transformer.layers.embedding import TokenEmbedding
 from tf_transformer.layers.encoder import Encoder, EncoderLayer
 from tf_transformer.layers.feed_forward import FeedForward
 from tf_transformer.layers.masks import attention_mask, causal_mask, padding_mask
-from tf_transformer.layers.positions import POSITIONS, PositionEncoding
+from tf_transformer.layers.position_encoding import PositionEncoding
+from tf_transformer.layers.positions import POSITIONS
 from tf_transformer.layers.residual import Residual
 
 __all__ = [

@@ -1,14 +1,14 @@
 """Scaled dot-product attention (eq. 1) and multi-head attention (section 3.2.2)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 from keras import ops
 
 from tf_transformer.layers import positions
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 # Finite, so that a row without a single live key is no 0/0; only ever in float32.
 _HIDDEN = -1e30
@@ -49,14 +49,19 @@ def scaled_dot_product_attention(
     if bias is not None:
         scores = scores + ops.cast(bias, "float32")
     if attention_mask is None:
-        weights = ops.softmax(scores, axis=-1)
+        weights = _softmax(scores)
     else:
         mask = ops.expand_dims(ops.cast(attention_mask, "bool"), 1)  # (B, 1, T, S)
         # A select, not a sum: a hidden score may be anything, in float16 also inf.
-        weights = ops.softmax(ops.where(mask, scores, _HIDDEN), axis=-1)
+        weights = _softmax(ops.where(mask, scores, _HIDDEN))
         weights = weights * ops.cast(ops.any(mask, axis=-1, keepdims=True), "float32")
     dropped = weights if dropout is None else dropout(weights)
     return ops.matmul(ops.cast(dropped, value.dtype), value), weights
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    # Keras warns of a softmax over one place, which the first step of decoding is.
+    return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -104,6 +109,11 @@ class MultiHeadAttention(keras.layers.Layer):
         self.use_bias = use_bias
         self.dropout = dropout
         self.position = positions.get(position, dtype=self.dtype_policy)
+        if self.position is not None and not self.position.in_attention:
+            raise ValueError(
+                f"{self.name}: `position` must be a scheme that acts inside attention, relative or "
+                f"rotary; others are added to embeddings. Received: {position!r}"
+            )
         self.weight_dropout = keras.layers.Dropout(dropout, dtype="float32", name="dropout")
 
     def build(self, query_shape: tuple, value_shape: tuple | None = None) -> None:

@@ -1,23 +1,16 @@
 """The decoder, right half of figure 1 (section 3.1): whole targets, or one cached position."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import keras
 from keras import ops
 
+from tf_transformer.layers.decoder_layer import AttentionWeights, DecoderLayer, KeyValue
 from tf_transformer.layers.masks import attention_mask
-from tf_transformer.layers.stack import Stack, TransformerLayer
+from tf_transformer.layers.stack import Stack
 
-Tensor = keras.KerasTensor
-KeyValue = tuple[Tensor, Tensor]
-
-
-class AttentionWeights(NamedTuple):
-    """Of one decoder layer: over the target so far (B, N, T, T), over the source (B, N, T, S)."""
-
-    self_attention: Tensor
-    cross_attention: Tensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 class SourceContext(NamedTuple):
@@ -30,105 +23,6 @@ class SourceContext(NamedTuple):
 def grow(cache: Tensor, new: Tensor) -> Tensor:
     """The cache (R, N, t, H) with one more position at its end: (R, N, t + 1, H)."""
     return ops.concatenate([cache, new], axis=2)
-
-
-@keras.saving.register_keras_serializable("tf_transformer")
-class DecoderLayer(TransformerLayer):
-    """Masked self-attention, attention over the source, feed-forward, each inside a residual.
-
-    Args: see `TransformerLayer`.
-
-    Call arguments:
-        x: (B, T, D).
-        encoder_output: (B, S, D).
-        self_attention_mask: (B, T, T) bool or broadcastable, True = may attend.
-        cross_attention_mask: (B, T, S) bool or broadcastable, True = may attend.
-
-    Returns:
-        (B, T, D).
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.self_attention = self._attention("self_attention", self.position)
-        self.self_attention_residual = self._residual("self_attention_residual")
-        self.cross_attention = self._attention("cross_attention")
-        self.cross_attention_residual = self._residual("cross_attention_residual")
-        self.feed_forward = self._feed_forward()
-        self.feed_forward_residual = self._residual("feed_forward_residual")
-
-    def build(self, x_shape: tuple, encoder_output_shape: tuple | None = None) -> None:
-        """Makes all sublayers for (B, T, D) over (B, S, D)."""
-        self.self_attention.build(x_shape, x_shape)
-        self.self_attention_residual.build(x_shape)
-        self.cross_attention.build(x_shape, encoder_output_shape or x_shape)
-        self.cross_attention_residual.build(x_shape)
-        self.feed_forward.build(x_shape)
-        self.feed_forward_residual.build(x_shape)
-        self.built = True
-
-    def call(
-        self,
-        x: Tensor,
-        encoder_output: Tensor,
-        self_attention_mask: Tensor | None = None,
-        cross_attention_mask: Tensor | None = None,
-        training: bool | None = None,
-    ) -> Tensor:
-        """See the class."""
-        source = self.cross_attention.project_key_value(encoder_output)
-        return self.attend(x, source, self_attention_mask, cross_attention_mask, training)[0]
-
-    def attend(
-        self,
-        x: Tensor,
-        source: KeyValue,
-        self_attention_mask: Tensor | None = None,
-        cross_attention_mask: Tensor | None = None,
-        training: bool | None = None,
-    ) -> tuple[Tensor, AttentionWeights]:
-        """The output (B, T, D) and both attention weights; `source` are projected heads."""
-        attention, residual = self.self_attention, self.self_attention_residual
-        y = residual.enter(x)
-        key, value = attention.project_key_value(y)
-        y, own = attention.attend(
-            attention.project_query(y), key, value, self_attention_mask, training=training
-        )
-        x = residual.leave(x, y, training)
-        x, cross = self._attend_source(x, source, cross_attention_mask, training)
-        return x, AttentionWeights(own, cross)
-
-    def step(
-        self,
-        x: Tensor,
-        cache: KeyValue,
-        source: KeyValue,
-        index: Any,
-        cross_attention_mask: Tensor | None,
-        append: Callable[[Tensor, Tensor], Tensor],
-        self_attention_mask: Tensor | None,
-    ) -> tuple[Tensor, KeyValue, AttentionWeights]:
-        """One position of K hypotheses a sentence: (B, K, D); caches hold B * K rows."""
-        attention, residual = self.self_attention, self.self_attention_residual
-        batch, beams = ops.shape(x)[:2]
-        y = ops.reshape(residual.enter(x), (batch * beams, 1, x.shape[-1]))
-        new_key, new_value = attention.project_key_value(y, index)
-        cache = append(cache[0], new_key), append(cache[1], new_value)
-        query = attention.project_query(y, index)
-        y, own = attention.attend(query, *cache, self_attention_mask, index)
-        x = residual.leave(x, ops.reshape(y, (batch, beams, x.shape[-1])))
-        # The beams are the query axis of attention over the source: no copy of it per beam.
-        x, cross = self._attend_source(x, source, cross_attention_mask)
-        return x, cache, AttentionWeights(own, cross)
-
-    def _attend_source(
-        self, x: Tensor, source: KeyValue, mask: Tensor | None, training: bool | None = None
-    ) -> tuple[Tensor, Tensor]:
-        attention, residual = self.cross_attention, self.cross_attention_residual
-        query = attention.project_query(residual.enter(x))
-        y, weights = attention.attend(query, *source, mask, training=training)
-        x = residual.leave(x, y, training)
-        return self._feed_forward_sublayer(x, training), weights
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -156,7 +50,7 @@ class Decoder(Stack):
 
     layer_class = DecoderLayer
 
-    def build(self, x_shape: tuple, encoder_output_shape: tuple | None = None) -> None:
+    def build(self, x_shape: tuple, encoder_output_shape: tuple | None = None, *_: tuple) -> None:
         """Makes every layer for (B, T, D) over (B, S, D)."""
         super().build(x_shape, encoder_output_shape or x_shape)
 
@@ -204,12 +98,8 @@ class Decoder(Stack):
         for block in self.blocks:
             attention = block.self_attention
             widths = (attention.key.units, attention.value.units)
-            caches.append(
-                tuple(
-                    ops.zeros((rows, self.num_heads, 0, width // self.num_heads), self.compute_dtype)
-                    for width in widths
-                )
-            )
+            shapes = [(rows, self.num_heads, 0, width // self.num_heads) for width in widths]
+            caches.append(tuple(ops.zeros(shape, self.compute_dtype) for shape in shapes))
         return caches
 
     def step(

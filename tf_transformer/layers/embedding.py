@@ -1,11 +1,11 @@
 """Token embedding and the pre-softmax projection that shares its table (section 3.4)."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 from keras import ops
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 @keras.saving.register_keras_serializable("tf_transformer")

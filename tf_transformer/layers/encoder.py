@@ -1,13 +1,13 @@
 """The encoder, left half of figure 1 (section 3.1)."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 
 from tf_transformer.layers.masks import attention_mask
 from tf_transformer.layers.stack import Stack, TransformerLayer
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 @keras.saving.register_keras_serializable("tf_transformer")

@@ -1,10 +1,10 @@
 """Position-wise feed-forward network (section 3.3)."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 @keras.saving.register_keras_serializable("tf_transformer")

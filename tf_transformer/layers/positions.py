@@ -5,53 +5,14 @@ A scheme overrides the hooks it needs: `call` adds to the embeddings; `rotate`, 
 """
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 from keras import ops
 
-Tensor = keras.KerasTensor
+from tf_transformer.layers.position_encoding import PositionEncoding, angles, row_positions
 
-
-class PositionEncoding(keras.layers.Layer):
-    """Knows no positions itself; the hooks and what they mean.
-
-    `start` is the position of the first row: 0 for a whole sequence, the step in cached decoding;
-    a Python int or an int32 scalar.
-    """
-
-    in_attention = False
-
-    def call(self, x: Tensor, start: Any = 0) -> Tensor:
-        """Embeddings (B, T, D) -> embeddings with their positions (B, T, D)."""
-        return x
-
-    def rotate(self, heads: Tensor, start: Any = 0) -> Tensor:
-        """Query or key heads (B, N, T, H) -> the same, turned by their positions."""
-        return heads
-
-    def score_bias(self, query: Tensor, key: Tensor, start: Any = 0) -> Tensor | None:
-        """What is added to the scaled scores: (B, N, T, S), or None."""
-        return None
-
-    def add_to_context(self, context: Tensor, weights: Tensor, start: Any = 0) -> Tensor:
-        """Context (B, N, T, H) and weights (B, N, T, S) -> context (B, N, T, H)."""
-        return context
-
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
-        """The input's."""
-        return input_shape
-
-
-def _row_positions(x: Tensor, start: Any, axis: int = 1) -> Tensor:
-    return ops.cast(ops.arange(ops.shape(x)[axis]) + start, "float32")  # (T,)
-
-
-def _angles(position: Tensor, width: int, max_wavelength: float) -> Tensor:
-    # pos / 10000^(2i / d_model) for i = 0 .. ceil(d_model / 2) - 1, in float32 whatever the policy.
-    i = ops.arange((width + 1) // 2, dtype="float32")
-    rates = ops.exp(i * (-2.0 * math.log(max_wavelength) / width))
-    return ops.expand_dims(position, -1) * rates  # (T, ceil(D / 2))
+Tensor: TypeAlias = keras.KerasTensor
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -74,14 +35,14 @@ class SinusoidalPositions(PositionEncoding):
 
     def call(self, x: Tensor, start: Any = 0) -> Tensor:
         """(B, T, D) plus the table's rows `start`, ... (T, D)."""
-        table = self.table(_row_positions(x, start), x.shape[-1])
+        table = self.table(row_positions(x, start), x.shape[-1])
         return x + ops.cast(ops.expand_dims(table, 0), x.dtype)
 
     def table(self, position: Tensor, width: int) -> Tensor:
         """Positions (T,) float32 -> (T, D) float32."""
-        angles = _angles(position, width, self.max_wavelength)
-        pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # (T, D/2, 2)
-        return ops.reshape(pairs, (-1, 2 * angles.shape[-1]))[:, :width]
+        turns = angles(position, width, self.max_wavelength)
+        pairs = ops.stack([ops.sin(turns), ops.cos(turns)], axis=-1)  # (T, D/2, 2)
+        return ops.reshape(pairs, (-1, 2 * turns.shape[-1]))[:, :width]
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -109,8 +70,8 @@ class SinusoidalHalves(SinusoidalPositions):
         """Positions (T,) float32 -> (T, D) float32."""
         i = ops.arange(width // 2, dtype="float32")
         rates = ops.exp(i * (-math.log(self.max_wavelength) / (width // 2 - 1)))
-        angles = ops.expand_dims(position, -1) * rates
-        return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        turns = ops.expand_dims(position, -1) * rates
+        return ops.concatenate([ops.sin(turns), ops.cos(turns)], axis=-1)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -165,8 +126,8 @@ class RotaryPositions(PositionEncoding):
     def rotate(self, heads: Tensor, start: Any = 0) -> Tensor:
         """(B, N, T, H) -> (B, N, T, H)."""
         width = heads.shape[-1]
-        angles = _angles(_row_positions(heads, start, axis=2), width, self.max_wavelength)
-        cos, sin = ops.cos(angles), ops.sin(angles)  # (T, H/2)
+        turns = angles(row_positions(heads, start, axis=2), width, self.max_wavelength)
+        cos, sin = ops.cos(turns), ops.sin(turns)  # (T, H/2)
         batch, num_heads, length = ops.shape(heads)[:3]
         pairs = ops.reshape(ops.cast(heads, "float32"), (batch, num_heads, length, width // 2, 2))
         even, odd = pairs[..., 0], pairs[..., 1]

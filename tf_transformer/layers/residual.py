@@ -1,11 +1,11 @@
 """Residual connection, dropout and layer normalisation around a sublayer (sections 3.1, 5.4)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 @keras.saving.register_keras_serializable("tf_transformer")

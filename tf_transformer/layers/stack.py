@@ -1,6 +1,6 @@
 """What the encoder's and the decoder's layers, and their stacks, have in common."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 
@@ -9,7 +9,7 @@ from tf_transformer.layers.attention import MultiHeadAttention
 from tf_transformer.layers.feed_forward import FeedForward
 from tf_transformer.layers.residual import Residual
 
-Tensor = keras.KerasTensor
+Tensor: TypeAlias = keras.KerasTensor
 
 
 class TransformerLayer(keras.layers.Layer):

@@ -1,10 +1,8 @@
 """SentencePiece (Kudo and Richardson 2018, arXiv 1808.06226): unigram or BPE pieces."""
 
 import hashlib
-import io
 import logging
 import os
-import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,10 @@ import tensorflow_text as tf_text
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID, UNK_ID
 from tf_transformer.errors import InputError
+from tf_transformer.tokenizers.learn_pieces import learn
 from tf_transformer.tokenizers.tokenizer import Tokenizer
 
 _log = logging.getLogger(__name__)
-_SMALLEST = 8
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -41,23 +39,24 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(name=f"sentencepiece_{digest}")
         self.model = model
         try:
+            if not model:  # the library would take it for "no model yet"
+                raise RuntimeError("no bytes")
             self._python = sentencepiece.SentencePieceProcessor(model_proto=model)
         except RuntimeError as error:
-            raise InputError(f"These bytes are no SentencePiece model: {error}") from error
-        ids = tuple(
-            getattr(self._python, f"{name}_id")() for name in ("pad", "unk", "bos", "eos")
-        )
+            raise InputError("These bytes are no SentencePiece model.") from error
+        ids = tuple(getattr(self._python, f"{name}_id")() for name in ("pad", "unk", "bos", "eos"))
         if ids != (PAD_ID, UNK_ID, START_ID, END_ID):
             raise InputError(
                 "A SentencePiece model must have pad, unk, start and end at 0, 1, 2, 3. "
                 f"Received: {', '.join(map(str, ids))}"
             )
-        self._in_graph: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._tokenize_eagerly = tf.function(
-            self.tokenize, input_signature=[tf.TensorSpec([None], tf.string)]
+            self.tokenize, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
         )
         self._detokenize_eagerly = tf.function(
-            self.detokenize, input_signature=[tf.TensorSpec([None, None], tf.int32)]
+            self.detokenize,
+            input_signature=[tf.TensorSpec([None, None], tf.int32)],
+            autograph=False,
         )
 
     @property
@@ -80,7 +79,8 @@ class SentencePieceTokenizer(Tokenizer):
         in_range = tf.logical_and(token_ids >= 0, token_ids < self.vocabulary_size)
         special = tf.logical_or(tf.equal(token_ids, PAD_ID), tf.equal(token_ids, START_ID))
         keep = before_end & in_range & ~special
-        return _valid_utf8(self._ops().detokenize(tf.ragged.boolean_mask(token_ids, keep)))
+        texts = self._ops().detokenize(tf.ragged.boolean_mask(token_ids, keep))
+        return tf.strings.strip(_valid_utf8(texts))  # UNK comes back with blanks around it
 
     def _ops(self) -> tf_text.SentencepieceTokenizer:
         # The op that holds the model is a node of each graph that uses it. An eager one, captured,
@@ -88,12 +88,15 @@ class SentencePieceTokenizer(Tokenizer):
         # tracked for export. Unnamed nodes share one resource after reload and swap silently
         # (tensorflow/text #1304): the name is the content's. START and END are never asked for
         # here: add_bos and add_eos are state of the shared processor, and threads race for it.
+        # Kept in the graph: in a dictionary here it would keep the graph alive.
         graph = tf.compat.v1.get_default_graph()
-        if graph not in self._in_graph:
-            self._in_graph[graph] = tf_text.SentencepieceTokenizer(
+        made = getattr(graph, "_tokenizers", {})
+        if self.name not in made:
+            made[self.name] = tf_text.SentencepieceTokenizer(
                 self.model, out_type=tf.int32, name=self.name
             )
-        return self._in_graph[graph]
+            graph._tokenizers = made
+        return made[self.name]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of `tokenize`, in plain Python."""
@@ -139,39 +142,24 @@ class SentencePieceTokenizer(Tokenizer):
             model_type: `"unigram"` or `"bpe"`.
             character_coverage: share of all letters that become pieces.
             byte_fallback: letters outside the vocabulary become bytes, not UNK.
-            normalization: `"nmt_nfkc"`, or `"identity"` for text as it is.
+            normalization: `"nmt_nfkc"`, `"nfkc"`, these with `"_cf"` for lower case, or
+                `"identity"` for text as it is.
             options: further arguments of `sentencepiece.SentencePieceTrainer.train`.
 
         Raises:
-            InputError: no text, or fewer ids than the text has letters.
+            InputError: no text, fewer ids than the text has letters, or a wrong argument.
         """
-        if vocabulary_size < _SMALLEST:
-            raise InputError(
-                f"`vocabulary_size` must be at least {_SMALLEST}. Received: {vocabulary_size}"
+        tokenizer = cls(
+            learn(
+                texts,
+                vocabulary_size,
+                model_type=model_type,
+                character_coverage=character_coverage,
+                byte_fallback=byte_fallback,
+                normalization_rule_name=normalization,
+                **options,
             )
-        written = io.BytesIO()
-        arguments: dict[str, Any] = dict(
-            sentence_iterator=iter(texts),
-            model_writer=written,
-            model_type=model_type,
-            vocab_size=vocabulary_size,
-            hard_vocab_limit=False,
-            character_coverage=character_coverage,
-            byte_fallback=byte_fallback,
-            normalization_rule_name=normalization,
-            pad_id=PAD_ID,
-            unk_id=UNK_ID,
-            bos_id=START_ID,
-            eos_id=END_ID,
-            # The default drops lines over 4192 bytes, and with them a corpus of long ones.
-            max_sentence_length=1 << 20,
-            minloglevel=2,
         )
-        try:
-            sentencepiece.SentencePieceTrainer.train(**{**arguments, **options})
-        except RuntimeError as error:
-            raise InputError(_explain(str(error), vocabulary_size)) from error
-        tokenizer = cls(written.getvalue())
         if tokenizer.vocabulary_size < vocabulary_size:
             _log.warning(
                 "The text has pieces for a vocabulary of %d only, asked for were %d.",
@@ -183,12 +171,3 @@ class SentencePieceTokenizer(Tokenizer):
 
 def _valid_utf8(texts: tf.Tensor) -> tf.Tensor:
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-
-
-def _explain(error: str, vocabulary_size: int) -> str:
-    reason = error.rpartition("] ")[2].strip() or error
-    if "sentences_.empty()" in error:
-        reason = "the text is empty"
-    elif "required_chars" in error or "smaller than" in error:
-        reason = f"the text alone has more different letters ({reason})"
-    return f"No vocabulary of {vocabulary_size} can be learnt from this text: {reason}"

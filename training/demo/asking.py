@@ -25,17 +25,13 @@ _WHAT = Phrase("que", "what")
 _ASKABLE = tuple(verb for verb in (*ON_THINGS, *ON_BOTH) if " " not in verb.english)
 
 
-def _inversion(draw: Draw, subject: Subject) -> bool:
-    return subject.is_pronoun and subject.slot != 0 and draw.chance(0.4)
-
-
 def whether(draw: Draw) -> Phrase:
     """est-ce que tu as vu le chat ?; mangez-vous du pain ?"""
     subject, verb, tense = draw.subject(0.7), draw.one(TRANSITIVE), draw.tense()
     what = draw.object_of(verb)
     if what.french == subject.french:
         return whether(draw)
-    return question(subject, verb, what, tense, inversion=_inversion(draw, subject))
+    return question(subject, verb, what, tense, inversion=draw.inversion(subject))
 
 
 def whether_not(draw: Draw) -> Phrase:
@@ -44,7 +40,7 @@ def whether_not(draw: Draw) -> Phrase:
     if subject.slot % 3 == 0:
         return whether_not(draw)  # few people ask this of themselves
     what = draw.object_of(verb, negated=True)
-    return question(subject, verb, what, tense, PAS, inversion=_inversion(draw, subject))
+    return question(subject, verb, what, tense, PAS, inversion=draw.inversion(subject))
 
 
 def where(draw: Draw) -> Phrase:
@@ -55,14 +51,14 @@ def where(draw: Draw) -> Phrase:
     elif verb is HABITER and tense == "past":
         tense = "imperfect"
     asking = Phrase("où", "where")
-    return question(subject, verb, tense=tense, asking=asking, inversion=_inversion(draw, subject))
+    return question(subject, verb, tense=tense, asking=asking, inversion=draw.inversion(subject))
 
 
 def when(draw: Draw) -> Phrase:
-    """quand est-ce que le train part ?; quand sont-elles arrivées ?"""
+    """quand est-ce que ton frère part ?; quand sont-elles arrivées ?"""
     subject, tense, verb = draw.subject(), draw.tense(0.2), draw.one(LEAVING)
     asking = draw.one((Phrase("quand", "when"), Phrase("à quelle heure", "at what time")))
-    return question(subject, verb, tense=tense, asking=asking, inversion=_inversion(draw, subject))
+    return question(subject, verb, tense=tense, asking=asking, inversion=draw.inversion(subject))
 
 
 def why(draw: Draw) -> Phrase:
@@ -76,14 +72,14 @@ def why(draw: Draw) -> Phrase:
         tense=tense,
         middle=draw.negation(0.2),
         asking=asking,
-        inversion=_inversion(draw, subject),
+        inversion=draw.inversion(subject),
     )
 
 
 def what(draw: Draw) -> Phrase:
-    """qu'est-ce que tu lis ?; que voulez-vous acheter ?"""
+    """qu'est-ce que tu lis ?; que lisez-vous ?"""
     subject, verb, tense = draw.subject(), draw.one(_ASKABLE), draw.tense()
-    inversion = _inversion(draw, subject)
+    inversion = draw.inversion(subject)
     return question(subject, verb, tense=tense, asking=_WHAT, inversion=inversion)
 
 
@@ -100,7 +96,7 @@ def which(draw: Draw) -> Phrase:
     noun = draw.one(OBJECTS[kind])
     asking = noun_phrase(WHICH, noun, draw.plural(noun)).phrase
     tense = "present" if draw.chance(0.6) else "future"  # the past would agree: "lue"
-    return question(subject, verb, tense=tense, asking=asking, inversion=_inversion(draw, subject))
+    return question(subject, verb, tense=tense, asking=asking, inversion=draw.inversion(subject))
 
 
 def how_old(draw: Draw) -> Phrase:

@@ -51,11 +51,7 @@ def profession_question(draw: Draw) -> Phrase:
     """est-ce que tu es médecin ?"""
     subject, tense = _who(draw), draw.one(("present", "present", "imperfect"))
     what = profession_of(subject, draw.one(PROFESSIONS))
-    return question(subject, ETRE, what, tense, inversion=_invertible(draw, subject))
-
-
-def _invertible(draw: Draw, subject: Subject) -> bool:
-    return subject.is_pronoun and subject.slot != 0 and draw.chance(0.4)
+    return question(subject, ETRE, what, tense, inversion=draw.inversion(subject))
 
 
 def good_profession(draw: Draw) -> Phrase:
@@ -99,7 +95,7 @@ def mood_question(draw: Draw) -> Phrase:
     """es-tu prête ?"""
     subject, tense = draw.subject(), _tense(draw)
     what = agreed(draw.one((*MOODS, *COMPARED)), subject)
-    return question(subject, ETRE, what, tense, inversion=_invertible(draw, subject))
+    return question(subject, ETRE, what, tense, inversion=draw.inversion(subject))
 
 
 def nationality(draw: Draw) -> Phrase:
@@ -107,7 +103,7 @@ def nationality(draw: Draw) -> Phrase:
     subject = draw.subject()
     what = agreed(draw.one(NATIONALITIES), subject)
     if draw.chance(0.3):
-        return question(subject, ETRE, what, inversion=_invertible(draw, subject))
+        return question(subject, ETRE, what, inversion=draw.inversion(subject))
     return statement(subject, ETRE, what, middle=draw.negation())
 
 
@@ -122,7 +118,7 @@ def need(draw: Draw) -> Phrase:
 def need_question(draw: Draw) -> Phrase:
     """avez-vous soif ?"""
     subject, tense = draw.subject(), draw.one(("present", "present", "imperfect", "future"))
-    inversion = _invertible(draw, subject)
+    inversion = draw.inversion(subject)
     return question(subject, AVOIR_BE, draw.one(NEEDS), tense, inversion=inversion)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from tf_transformer.errors import InputError
+from tf_transformer.lines import write_lines
 
 from .being import profession_of
 from .clauses import finish, statement
@@ -58,45 +60,49 @@ def demo_corpus(seed: int = 0) -> DemoCorpus:
     groups: dict[str, list[Pair]] = {}
     for french, english in all_pairs(seed).items():
         groups.setdefault(english, []).append((french, english))
-    first, *others = groups
+    counts = {english: _count(group) for english, group in groups.items()}
+    left = Counter[tuple[int, str]]()  # how often train still has each word
+    for count in counts.values():
+        left.update(count)
+    shown, *others = groups
     random = Random(seed)
     random.shuffle(others)
-    seen = Counter(word for group in groups.values() for pair in group for word in _tagged(pair))
-    test: list[Pair] = []
+    test = list(groups[shown])
+    left.subtract(counts[shown])
     valid: list[Pair] = []
     train: list[Pair] = []
-    for english in (first, *others):
-        group = groups[english]
-        held_out = test if len(test) < TEST_PAIRS else valid
-        used = Counter(word for pair in group for word in _tagged(pair))
-        if len(valid) < VALID_PAIRS and all(
-            seen[word] - count >= _MINIMUM_COUNT for word, count in used.items()
-        ):
-            held_out.extend(group)
-            seen -= used
-        else:
-            train.extend(group)
+    for english in others:
+        full = len(valid) >= VALID_PAIRS
+        if full or any(left[word] - n < _MINIMUM_COUNT for word, n in counts[english].items()):
+            train.extend(groups[english])
+            continue
+        (test if len(test) < TEST_PAIRS else valid).extend(groups[english])
+        left.subtract(counts[english])
     for split in (train, valid, test):
         random.shuffle(split)
     return DemoCorpus(train, valid, test)
 
 
-def _tagged(pair: Pair) -> list[tuple[int, str]]:
+def _count(group: list[Pair]) -> Counter[tuple[int, str]]:
     """The words of both sides, apart: "table" is French and English."""
-    return [(side, word) for side, sentence in enumerate(pair) for word in words(sentence)]
+    return Counter((side, word) for pair in group for side in (0, 1) for word in words(pair[side]))
 
 
 def write_demo_corpus(directory: Path, seed: int = 0) -> None:
     """Writes train.src and train.tgt, valid.* and test.* in UTF-8, one sentence a line.
 
-    Each file is written beside and renamed, so that a broken run leaves no half file.
+    Makes the folder if need be. Each file is written beside and renamed.
+
+    Raises:
+        InputError: the folder can't be made or written to.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     corpus = demo_corpus(seed)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"The demo corpus needs a folder, but {directory} can't be one: {error.strerror}."
+        ) from None
     for name, split in (("train", corpus.train), ("valid", corpus.valid), ("test", corpus.test)):
         for side, ending in enumerate(("src", "tgt")):
-            path = directory / f"{name}.{ending}"
-            beside = path.with_name(f"{path.name}.tmp")
-            text = "".join(f"{pair[side]}\n" for pair in split)
-            beside.write_text(text, encoding="utf-8", newline="\n")
-            os.replace(beside, path)
+            write_lines(directory / f"{name}.{ending}", (pair[side] for pair in split))

@@ -71,7 +71,7 @@ def habit(draw: Draw) -> Phrase:
 
 
 def knowing(draw: Draw) -> Phrase:
-    """je connais un bon médecin."""
+    """je connais ton frère."""
     subject, middle = draw.subject(), draw.negation()
     return statement(subject, CONNAITRE, _object(draw, subject, CONNAITRE), middle=middle)
 
@@ -129,7 +129,7 @@ def to_us(draw: Draw) -> Phrase:
 
 
 def language(draw: Draw) -> Phrase:
-    """nous apprenons le français; il parle bien anglais."""
+    """nous apprenons le français; il parle anglais."""
     subject, what = draw.subject(), draw.one(LANGUAGES)
     if draw.chance(0.5):
         return statement(subject, PARLER, what, draw.tense(0.8, 0.1), draw.negation())

@@ -74,6 +74,10 @@ class Draw:
         """Whoever does it: a pronoun in this share of the calls, or else a person."""
         return self.pronoun() if self.chance(pronouns) else self.person()
 
+    def inversion(self, subject: Subject, share: float = 0.4) -> bool:
+        """Whether to ask by inversion: in this share of the calls, with a pronoun but "je"."""
+        return subject.is_pronoun and subject.slot != 0 and self.chance(share)
+
     def plural(self, noun: Noun, share: float = 0.3) -> bool:
         """Whether to use the plural, in this share of the calls if the noun has both numbers."""
         return noun.count == "plural" or (noun.count == "both" and self.chance(share))

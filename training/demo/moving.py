@@ -47,7 +47,7 @@ def going_question(draw: Draw) -> Phrase:
     """vas-tu à la gare ?"""
     subject, tense = draw.subject(), draw.tense()
     where = _at(draw, "to") if draw.chance(0.7) else _in(draw, "to")
-    inversion = subject.is_pronoun and subject.slot != 0 and draw.chance(0.4)
+    inversion = draw.inversion(subject)
     return question(subject, ALLER, where, tense, inversion=inversion)
 
 
@@ -57,7 +57,7 @@ def at_place(draw: Draw) -> Phrase:
     home = Phrase("à la maison", "at home")
     where = home if draw.chance(0.1) else _at(draw, "at")
     if draw.chance(0.2):
-        inversion = subject.is_pronoun and subject.slot != 0 and draw.chance(0.5)
+        inversion = draw.inversion(subject, 0.5)
         return question(subject, ETRE, where, tense, inversion=inversion)
     return statement(subject, ETRE, where, tense, draw.negation())
 

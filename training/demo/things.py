@@ -102,7 +102,7 @@ def location(draw: Draw) -> Phrase:
     subject = draw.definite("pets").subject if draw.chance(0.4) else draw.subject()
     tense = draw.one(("present", "present", "imperfect"))
     if draw.chance(0.2):
-        inversion = subject.is_pronoun and subject.slot != 0 and draw.chance(0.4)
+        inversion = draw.inversion(subject)
         return question(subject, ETRE, _standing(draw), tense, inversion=inversion)
     return statement(subject, ETRE, _standing(draw), tense, draw.negation(0.2))
 
@@ -141,7 +141,7 @@ def having(draw: Draw) -> Phrase:
 def having_question(draw: Draw) -> Phrase:
     """as-tu un chien ?; combien de livres as-tu ?"""
     subject, kind = draw.subject(), draw.one((*_OWNED, "books", "flowers"))
-    inversion = subject.is_pronoun and subject.slot != 0 and draw.chance(0.5)
+    inversion = draw.inversion(subject, 0.5)
     if draw.chance(0.35):
         many = noun_phrase(HOW_MANY, draw.one(OBJECTS[kind]), True)
         return question(subject, AVOIR, asking=many.phrase, inversion=inversion)

@@ -6,7 +6,6 @@ from .clauses import command, infinitive, noun_phrase, question, statement
 from .determiners import GENERIC
 from .draw import Draw
 from .nouns import OBJECTS
-from .people import NAMES
 from .places import PLACES
 from .verbs import (
     ALLER,
@@ -45,7 +44,7 @@ _WOULD_LIKE = (
 )
 
 
-def _to_do(draw: Draw, subject: Subject, negated: bool = False) -> Phrase:
+def _to_do(draw: Draw, subject: Subject | None = None, negated: bool = False) -> Phrase:
     """Something to do: "manger une pomme", "dormir", "aller à la plage"."""
     kind = draw.one(("object", "object", "object", "place", "alone"))
     if kind == "alone":
@@ -55,7 +54,7 @@ def _to_do(draw: Draw, subject: Subject, negated: bool = False) -> Phrase:
         return infinitive(ALLER, Phrase(f"à {place.french}", f"to {place.english}"))
     verb = draw.one(_WANTED)
     what = draw.object_of(verb, negated)
-    if what.french == subject.french:
+    if subject and what.french == subject.french:
         return _to_do(draw, subject, negated)
     return infinitive(verb, what)
 
@@ -80,15 +79,15 @@ def having_to(draw: Draw) -> Phrase:
 
 
 def trying(draw: Draw) -> Phrase:
-    """j'essaie d'apprendre le français."""
+    """j'essaie de finir la leçon; ils espèrent dormir."""
     subject = draw.subject()
     return statement(subject, draw.one(TRYING), _to_do(draw, subject))
 
 
 def asking_to(draw: Draw) -> Phrase:
-    """pouvez-vous m'aider ?; est-ce que tu veux manger ?"""
+    """pouvez-vous fermer la porte ?; est-ce que tu veux manger ?"""
     subject, verb = draw.subject(0.75), draw.one((POUVOIR, VOULOIR))
-    inversion = subject.is_pronoun and subject.slot != 0 and draw.chance(0.5)
+    inversion = draw.inversion(subject, 0.5)
     return question(subject, verb, _to_do(draw, subject), inversion=inversion)
 
 
@@ -98,7 +97,7 @@ def would_like(draw: Draw) -> Phrase:
     if draw.chance(0.5):
         kind = draw.one(("food", "drinks", "things", "clothes", "pets", "flowers"))
         return wish.then(draw.thing(kind).phrase)
-    return wish.then(Phrase("", "to"), _to_do(draw, NAMES[0]))
+    return wish.then(Phrase("", "to"), _to_do(draw))
 
 
 def liking(draw: Draw) -> Phrase:
@@ -108,7 +107,7 @@ def liking(draw: Draw) -> Phrase:
     quality = draw.adjective(kind, 0.2)
     what = noun_phrase(GENERIC, noun, noun.count == "both", quality).phrase
     if draw.chance(0.2):
-        inversion = subject.is_pronoun and subject.slot != 0 and draw.chance(0.5)
+        inversion = draw.inversion(subject, 0.5)
         return question(subject, verb, what, inversion=inversion)
     return statement(subject, verb, what, middle=draw.negation() if verb is LIKING[0] else None)
 

@@ -10,10 +10,10 @@ from rich.table import Table
 from tf_transformer.errors import InputError
 from tf_transformer.lines import read_lines
 
-from ..evaluate import as_table, check_installed, score
-from ..recipe import load_recipe
-from ..train import train
-from .corpus import write_demo_corpus
+from .demo import write_demo_corpus
+from .evaluate import as_table, check_installed, score
+from .recipe import load_recipe
+from .train import train
 
 SENTENCE = "je suis étudiant"
 _SHOWN = 6
@@ -48,9 +48,8 @@ def walk(folder: Path, export: ModuleType, console: Console) -> None:
     saved = export.EXPORTERS["saved_model"](translator, folder / "export")
     console.print(f"Checked as a server would load it: [bold]{escape(str(saved))}[/bold]")
     answers = export.answer_in_fresh_process(saved, source)
-    different = [
-        line for line, pair in enumerate(zip(translations, answers), 1) if len(set(pair)) > 1
-    ]
+    pairs = enumerate(zip(translations, answers, strict=True), 1)
+    different = [line for line, (ours, theirs) in pairs if ours != theirs]
     if different:
         raise InputError(
             f"The export answers otherwise than the run in {len(different)} lines, "
