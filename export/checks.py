@@ -73,12 +73,17 @@ def check_answers(
         except LibraryNotFound as error:
             results.append(CheckResult(name, True, f"skipped: {error}"))
         except Exception as error:  # what does not load or answer is a finding, whatever it raises
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            results.append(CheckResult(name, False, f"it does not answer: {reason}"))
+            results.append(CheckResult(name, False, f"it does not answer: {_reason(error)}"))
         else:
             expected = expected or found
             results.append(_compare(name, expected, found))
     return results
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    telling = [line for line in lines if line and line != "Graph execution error:"]
+    return telling[0] if telling else type(error).__name__
 
 
 def _compare(name: str, expected: list[Answers], found: list[Answers]) -> CheckResult:

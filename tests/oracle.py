@@ -39,10 +39,9 @@ def residual(x, sublayer, norm, norm_first=False, epsilon=1e-6):
 
 def softmax(scores, mask=None):
     """Softmax over the last axis; hidden places get 0, and a row of nothing else only zeros."""
-    mask = np.ones(scores.shape, bool) if mask is None else np.broadcast_to(mask, scores.shape)
-    highest = np.max(np.where(mask, scores, -np.inf), axis=-1, keepdims=True)
-    highest = np.where(np.isfinite(highest), highest, 0.0)
-    weights = np.where(mask, np.exp(np.where(mask, scores, highest) - highest), 0.0)
+    scores = np.where(True if mask is None else mask, scores, -np.inf)
+    highest = np.maximum(scores.max(axis=-1, keepdims=True), -1e300)  # finite in any row
+    weights = np.exp(scores - highest)
     total = weights.sum(axis=-1, keepdims=True)
     return weights / np.where(total == 0.0, 1.0, total)
 
@@ -55,27 +54,19 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 
 
 def relative_attention(query, key, value, mask, key_table, value_table):
-    """Shaw et al. 2018 (1803.02155), equations 3 and 4, one pair of places (i, j) after the other.
+    """Shaw et al. 2018 (1803.02155), equations 3 and 4: a vector for each distance j - i.
 
     Both tables have 2k + 1 rows; row k + clip(j - i, -k, k) is added to the key and to the value.
     """
     query, key, value = (np.asarray(tensor, FULL) for tensor in (query, key, value))
     clip = (len(key_table) - 1) // 2
-    T, S = query.shape[-2], key.shape[-2]
-    row = [[clip + max(-clip, min(clip, j - i)) for j in range(S)] for i in range(T)]
-    scores = np.zeros((*query.shape[:-1], S), FULL)
-    for i in range(T):
-        for j in range(S):
-            pair_key = key[..., j, :] + key_table[row[i][j]]
-            scores[..., i, j] = (query[..., i, :] * pair_key).sum(-1) / math.sqrt(query.shape[-1])
+    distance = np.arange(key.shape[-2])[None, :] - np.arange(query.shape[-2])[:, None]
+    row = clip + np.clip(distance, -clip, clip)  # (T, S)
+    keys = key[..., None, :, :] + key_table[row]  # (..., T, S, H)
+    values = value[..., None, :, :] + value_table[row]
+    scores = (query[..., :, None, :] * keys).sum(axis=-1) / math.sqrt(query.shape[-1])
     weights = softmax(scores, mask)
-    context = np.zeros((*query.shape[:-1], value.shape[-1]), FULL)
-    for i in range(T):
-        for j in range(S):
-            context[..., i, :] += weights[..., i, j, None] * (
-                value[..., j, :] + value_table[row[i][j]]
-            )
-    return context, weights
+    return (weights[..., None] * values).sum(axis=-2), weights
 
 
 def multi_head_attention(x, memory, weights, mask=None, position="none"):

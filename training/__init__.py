@@ -1,4 +1,51 @@
-"""How weights are made: section 5 of the paper."""
+"""How weights are made (section 5 of the paper): corpus, batches, loss, schedule, run.
 
-# First, or the package and the losses it registers would import each other halfway.
-import tf_transformer  # noqa: F401
+The names below load when they are used: reading a recipe takes no TensorFlow.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .batching import Batches
+    from .corpus import Corpus, read_pairs, read_split, read_tsv
+    from .losses import SmoothedCrossEntropy
+    from .metrics import Perplexity, TokenAccuracy, TokenNLL
+    from .recipe import Recipe, load_recipe
+    from .schedule import TransformerSchedule
+
+_HOMES = {
+    "Batches": ".batching",
+    "Corpus": ".corpus",
+    "read_pairs": ".corpus",
+    "read_split": ".corpus",
+    "read_tsv": ".corpus",
+    "SmoothedCrossEntropy": ".losses",
+    "Perplexity": ".metrics",
+    "TokenAccuracy": ".metrics",
+    "TokenNLL": ".metrics",
+    "Recipe": ".recipe",
+    "load_recipe": ".recipe",
+    "TransformerSchedule": ".schedule",
+}
+
+__all__ = [
+    "Batches",
+    "Corpus",
+    "Perplexity",
+    "Recipe",
+    "SmoothedCrossEntropy",
+    "TokenAccuracy",
+    "TokenNLL",
+    "TransformerSchedule",
+    "load_recipe",
+    "read_pairs",
+    "read_split",
+    "read_tsv",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,11 +12,9 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from export import CheckResult, c_library, checks, run_checks
-from export.answers import session_answers
 from export.graph_scan import SCANS, read_meta_graph
 from tests.tiny_translator import export_unchecked, make_translator, save_module, tokenizers
 from tf_transformer.errors import InputError
-from tf_transformer.translator import Translator
 
 TEXT = tf.TensorSpec([None], tf.string, name="text")
 NUMBERS = tf.TensorSpec([None], tf.float32, name="x")
@@ -163,20 +161,15 @@ def test_a_path_of_this_machine_is_seen(tmp_path: Path) -> None:
 def test_what_the_object_loader_alone_restores_is_seen(tmp_path: Path) -> None:
     """A tf.Module around a Keras model: right in Python, without variables in a server."""
     translator = make_translator(seed=2)
-    assert by_name(save_by_hand(translator, tmp_path))["object loader"].ok
-    found = by_name(save_by_hand(translator, tmp_path))["session loader"]
-    assert not found.ok
-    assert "Could not find variable" in found.detail
+    save_module(translator, tmp_path, serving_default=translator.translate)
+    results = by_name(run_checks(tmp_path, translator))
+    assert results["object loader"].ok
+    for name in ("session loader", "C library"):
+        assert not results[name].ok
+        assert results[name].detail.startswith("it does not answer: Could not find variable")
 
 
-def save_by_hand(translator: Translator, tmp_path: Path) -> list[CheckResult]:
-    folder = tmp_path / "by_hand"
-    if not folder.exists():
-        save_module(translator, folder, serving_default=translator.translate)
-    return run_checks(folder, translator)
-
-
-def test_swapped_tokenizers_are_seen(tmp_path: Path) -> None:
+def test_swapped_tokenizers_are_seen(tmp_path: Path, without_c_library: None) -> None:
     """Without names of their own, Python's loader takes one for the other (text #1304)."""
     translator = make_translator(seed=3)
     for tokenizer in (translator.tokenizers.source, translator.tokenizers.target):
@@ -191,9 +184,7 @@ def test_swapped_tokenizers_are_seen(tmp_path: Path) -> None:
     assert not by_name(run_checks(folder, translator))["object loader"].ok
 
 
-def test_other_answers_than_the_translators_are_seen(
-    translator: Translator, exported: Path
-) -> None:
+def test_other_answers_than_the_translators_are_seen(exported: Path) -> None:
     results = by_name(run_checks(exported, make_translator(seed=4)))
     for name in ("object loader", "session loader", "C library"):
         assert not results[name].ok
@@ -206,9 +197,7 @@ def test_what_is_no_translator_is_scanned_only(tmp_path: Path) -> None:
     assert results[-1].detail.startswith("skipped: serving_default does not map `text`")
 
 
-def test_text_that_is_not_utf8_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "c_library_answers", session_answers)
-
+def test_text_that_is_not_utf8_is_seen(tmp_path: Path, without_c_library: None) -> None:
     def function(text: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"text": text, "score": tf.zeros(tf.shape(text))}
 
@@ -217,13 +206,15 @@ def test_text_that_is_not_utf8_is_seen(tmp_path: Path, monkeypatch: pytest.Monke
     assert "which is not UTF-8" in result.detail
 
 
-def test_a_missing_library_is_said_and_no_failure(
-    exported: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def without_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*arguments: Any) -> Any:
         raise c_library.LibraryNotFound("there is no libtensorflow_cc.* in /nowhere")
 
     monkeypatch.setattr(checks, "c_library_answers", missing)
+
+
+def test_a_missing_library_is_said_and_no_failure(exported: Path, without_c_library: None) -> None:
     result = run_checks(exported)[-1]
     assert result.ok
     assert result.detail == "skipped: there is no libtensorflow_cc.* in /nowhere"

@@ -1,8 +1,8 @@
 """export/saved_model.py: what is written answers like the translator, and harms nothing."""
 
+import errno
 import hashlib
 import json
-import os
 import shutil
 import threading
 from pathlib import Path
@@ -209,11 +209,10 @@ def test_a_failed_check_leaves_the_directory_as_it_was(
 def test_a_failed_write_leaves_nothing(
     translator: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def disk_full(self: keras.export.ExportArchive, path: str, **options: object) -> None:
-        os.mkdir(path)
-        raise OSError(28, "No space left on device")
+    def disk_full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(keras.export.ExportArchive, "write_out", disk_full)
+    monkeypatch.setattr("export.saved_model.write_metadata", disk_full)
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         export_saved_model(translator, tmp_path / "models")
     assert not list(tmp_path.iterdir())
