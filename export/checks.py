@@ -23,7 +23,7 @@ from .graph_scan import SCANS, MetaGraph, read_meta_graph
 from .result import CheckResult
 
 PROBES = [
-    *("", " ", " \t ", "a", "a\0b", "Je suis étudiant.", "Ωμέγα, 漢字 and 😀!", "x" * 200),
+    *("", " ", " \t ", "a", "a\0b", "Je suis étudiant.", "Ωμέγα, 漢字 and 😀!", "x" * 60),
     "one two three four five six seven eight nine ten, " * 3,
 ]
 _BATCHES = [[*(text.encode() for text in PROBES), b"not \xff\xfe UTF-8"], []]

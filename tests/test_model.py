@@ -118,6 +118,40 @@ def test_the_interface():
     assert {"encoder_embedding", "decoder_embedding", "encoder", "decoder"} <= names
 
 
+def test_every_size_and_rate_reaches_both_stacks():
+    fields = {
+        "num_heads": 3,
+        "head_dim": 6,
+        "value_dim": 5,
+        "intermediate_dim": 20,
+        "activation": "gelu",
+        "gated": True,
+        "dropout": 0.11,
+        "embedding_dropout": 0.12,
+        "attention_dropout": 0.13,
+        "intermediate_dropout": 0.14,
+        "norm_first": True,
+        "layer_norm_epsilon": 1e-4,
+        "attention_bias": False,
+    }
+    config = TransformerConfig(**{**BASE, **fields, "num_layers": 3, "num_decoder_layers": 1})
+    model = build_transformer(config)
+    for name, depth in (("encoder", 3), ("decoder", 1)):
+        stack = model.get_layer(name)
+        held = stack.get_config()
+        assert {field: held[field] for field in fields} == fields
+        assert len(stack.blocks) == held["num_layers"] == depth
+        block = stack.blocks[0]
+        assert stack.input_dropout.rate == 0.12 and stack.last_norm.epsilon == 1e-4
+        assert block.self_attention.weight_dropout.rate == 0.13
+        assert block.feed_forward.inner_dropout.rate == 0.14
+        assert block.feed_forward_residual.output_dropout.rate == 0.11
+        assert block.feed_forward_residual.norm.epsilon == 1e-4
+    assert model.get_layer("decoder").blocks[0].cross_attention.weight_dropout.rate == 0.13
+    paper = build_transformer(TransformerConfig(**{**BASE, "dropout": 0.1}))
+    assert paper.get_layer("encoder").input_dropout.rate == 0.1  # section 5.4: the same rate
+
+
 # Masks
 
 

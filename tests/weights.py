@@ -68,7 +68,7 @@ def layer_weights(layer: keras.layers.Layer) -> dict[str, dict]:
 
 def stack_weights(stack: keras.layers.Layer) -> dict:
     """Encoder or Decoder."""
-    named = {"layers": [layer_weights(layer) for layer in stack.blocks]}
+    named: dict = {"layers": [layer_weights(layer) for layer in stack.blocks]}
     if stack.last_norm is not None:
         named["norm"] = norm_weights(stack.last_norm)
     return named

@@ -23,6 +23,8 @@ def translate_in_batches(translate: Translate, texts: Iterable[str]) -> list[str
 
 def stream(translate: Translate, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
     """One dictionary of `text` and `score` for each text, in order, a window at a time."""
+    if isinstance(texts, (str, bytes)):  # else each letter is taken for a text
+        raise ValueError(f"`texts` must be a list of strings. Received: {texts!r}")
     remaining = iter(texts)
     while window := list(islice(remaining, _WINDOW)):
         encoded = [text.encode("utf-8", "replace") for text in window]

@@ -26,15 +26,21 @@ class DecodingOptions:
     extra_length: int = 50
 
     def __post_init__(self) -> None:
-        if self.search not in SEARCHES:
+        if self.search not in list(SEARCHES):
             raise InputError(
                 f"`search` must be one of {', '.join(SEARCHES)}. Received: search={self.search!r}"
             )
         for name, least in (("num_beams", 1), ("max_source_length", 2), ("extra_length", 0)):
-            if getattr(self, name) < least:
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InputError(
-                    f"`{name}` must be at least {least}. Received: {name}={getattr(self, name)}"
+                    f"`{name}` must be a whole number of at least {least}. "
+                    f"Received: {name}={value!r}"
                 )
+        try:
+            self.make()
+        except ValueError as error:  # alpha's rule is the searches'
+            raise InputError(str(error)) from error
 
     def make(self) -> Search:
         """The search itself."""

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
 
 from tf_transformer.config import TransformerConfig
@@ -87,20 +88,36 @@ def load_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:
     path = Path(directory) / WEIGHTS_FILE
     try:
         model.load_weights(path)
+        stored = _count_arrays(path)
     except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise InputError(f"{path} does not hold the weights of this model: {reason}") from error
+    # Keras passes over what the model has no place for: one more layer, a gate, a position table.
+    if stored != len(model.weights):
+        raise InputError(
+            f"{path} does not hold the weights of this model: "
+            f"it has {stored} arrays, the model {len(model.weights)}."
+        )
+
+
+def _count_arrays(path: Path) -> int:
+    names: list[str] = []
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: names.append(name) if hasattr(item, "dtype") else None)
+    return sum(not name.startswith("optimizer") for name in names)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        unknown = {entry["type"] for entry in manifest["tokenizers"].values()} - set(TOKENIZERS)
-        if unknown:
-            raise InputError(f"{path} names an unknown tokenizer: {', '.join(sorted(unknown))}")
-        manifest["tokenizers"]["source"], manifest["decoding"]
+        for entry in manifest["tokenizers"].values():
+            if entry["type"] not in list(TOKENIZERS):
+                raise ValueError(f"there is no tokenizer called {entry['type']!r}")
+            Path(entry["file"])
+        manifest["tokenizers"]["source"]
+        DecodingOptions(**manifest["decoding"])
         return manifest
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"{path} is broken: {error!r}") from error

@@ -111,7 +111,7 @@ class SavedTranslator:
 
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings (B,) -> `text` (B,) valid UTF-8 and `score` (B,) float32."""
-        return self._answer(text=text)
+        return self._answer(text=tf.convert_to_tensor(text, tf.string))
 
 
 def open_translator(path: str | os.PathLike[str], **changes: Any) -> Translator | SavedTranslator:

@@ -112,8 +112,9 @@ class Keeper(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Writes all three."""
-        self.checkpoints.save_weights()
+        # In this order: weights without a state could not be gone on from.
         self.checkpoints.save_state()
+        self.checkpoints.save_weights()
         numbers = {name: float(value) for name, value in (logs or {}).items()}
         line = {"epoch": epoch + 1, "step": self.checkpoints.step, **numbers}
         with self.history.open("a", encoding="utf-8") as file:

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
+from tf_transformer.run_files import TRANSLATOR_FILE
 
 _NAME = re.compile(r"step-(\d+)\.weights\.h5")
 
@@ -29,8 +30,8 @@ class Checkpoints:
     """
 
     def __init__(self, run: Path, model: keras.Model, keep: int = 5) -> None:
-        self.folder = run / "checkpoints"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder = run / "checkpoints"  # made when there is something to keep
+        self._finished = run / TRANSLATOR_FILE
         self.model = model
         self.keep = keep
         # Unbuilt optimizers restore nothing, without a word: their slots must exist first.
@@ -46,9 +47,19 @@ class Checkpoints:
         return int(keras.ops.convert_to_numpy(self.model.optimizer.iterations))
 
     def restore(self) -> int:
-        """Puts the latest state into model and optimizer; its step, 0 where there is none."""
+        """Puts the latest state into model and optimizer; its step, 0 where there is none.
+
+        Raises:
+            InputError: the state is broken, or missing where weights are: going on would begin
+                again and write over them.
+        """
         latest = self._manager.latest_checkpoint
         if latest is None:
+            if self.weights() or self._finished.exists():
+                raise InputError(
+                    f"{self.folder / 'state'} holds no state to go on from, but weights were "
+                    "trained before: name another directory."
+                )
             return 0
         try:
             self._state.restore(latest).assert_existing_objects_matched()
@@ -59,18 +70,29 @@ class Checkpoints:
 
     def save_state(self) -> None:
         """Writes the state; the one before is deleted after it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._manager.save(checkpoint_number=self.step)
 
     def save_weights(self) -> None:
         """Writes this step's weights, beside and renamed, and deletes what is beyond `keep`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         beside = self.folder / "writing.weights.h5"
         self.model.save_weights(beside)
-        os.replace(beside, self.folder / f"step-{self.step}.weights.h5")
+        os.replace(beside, self._weights_file())
         for old in self.weights()[: -self.keep]:
             old.unlink()
 
+    def has_weights(self) -> bool:
+        """Whether this step's weights are written."""
+        return self._weights_file().exists()
+
+    def _weights_file(self) -> Path:
+        return self.folder / f"step-{self.step}.weights.h5"
+
     def weights(self) -> list[Path]:
         """All weight files, by step number."""
+        if not self.folder.is_dir():
+            return []
         found = [(_NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
         return [path for _, path in sorted((int(match[1]), path) for match, path in found if match)]
 

@@ -1,15 +1,21 @@
 """The directory of a run: new, or one to go on with, or refused before anything is written."""
 
+import hashlib
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tf_transformer.config import TransformerConfig
 from tf_transformer.errors import InputError
 from tf_transformer.run_files import CONFIG_FILE
+from tf_transformer.tokenizers import Tokenizer
 
+from .corpus import Corpus
 from .recipe import Recipe, load_recipe
 
-RECIPE_FILE = "config.toml"
+RECIPE_FILE, CORPUS_FILE = "config.toml", "corpus.json"
 
 # A longer run of the same kind goes on; so does one that is looked at in another way.
 _MAY_CHANGE = {
@@ -52,22 +58,38 @@ class RunDirectory:
         self.is_new = False
         self._compare(load_recipe(path / RECIPE_FILE))
 
-    def begin(self, config: TransformerConfig) -> None:
-        """Writes what the run is, or checks that it is still that."""
-        model_file = self.path / CONFIG_FILE
-        if not self.is_new and model_file.exists():
-            before = TransformerConfig.from_json(model_file)
-            if before != config:
-                raise InputError(
-                    f"{self.path} holds a run of another model or vocabulary: "
-                    f"{before.source_vocabulary_size} and {before.target_vocabulary_size} ids, "
-                    f"now {config.source_vocabulary_size} and {config.target_vocabulary_size}."
-                )
-        self.path.mkdir(parents=True, exist_ok=True)
-        config.to_json(model_file)
-        beside = self.path / f"{RECIPE_FILE}.writing"
-        beside.write_text(self.recipe.to_toml(), encoding="utf-8")
-        os.replace(beside, self.path / RECIPE_FILE)
+    def compare(self, config: TransformerConfig, corpus: Corpus) -> None:
+        """Refuses, with an InputError, a model or a corpus that is not the run's; writes nothing.
+
+        Another corpus has another vocabulary, and the batches to go on from would not be there.
+        """
+        model_file, corpus_file = self.path / CONFIG_FILE, self.path / CORPUS_FILE
+        if model_file.exists() and (before := TransformerConfig.from_json(model_file)) != config:
+            raise InputError(
+                f"{self.path} holds a run of another model or vocabulary: "
+                f"{before.source_vocabulary_size} and {before.target_vocabulary_size} ids, "
+                f"now {config.source_vocabulary_size} and {config.target_vocabulary_size}."
+            )
+        if corpus_file.exists() and _read(corpus_file) != _summary(corpus):
+            raise InputError(
+                f"{self.path} holds a run on another corpus, and its vocabulary, than "
+                f"{corpus.name}: name another directory, or the same text."
+            )
+
+    def begin(
+        self, config: TransformerConfig, corpus: Corpus, tokenizers: Mapping[str, Tokenizer]
+    ) -> None:
+        """Writes what the run is: tokenizers by their file names, model, corpus, recipe."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.path} can't be made: {error.strerror}.") from error
+        if self.is_new:
+            for file, tokenizer in tokenizers.items():
+                tokenizer.save(self.path / file)
+        config.to_json(self.path / CONFIG_FILE)
+        _write(self.path / CORPUS_FILE, json.dumps(_summary(corpus)) + "\n")
+        _write(self.path / RECIPE_FILE, self.recipe.to_toml())  # last: it makes a run of it
 
     def _compare(self, before: Recipe) -> None:
         old, new = before.model_dump(), self.recipe.model_dump()
@@ -81,3 +103,24 @@ class RunDirectory:
                         f"{self.path} holds a run with {name} = {old[section].get(key)!r}, now it "
                         f"is {value!r}: name another directory, or set it back."
                     )
+
+
+def _summary(corpus: Corpus) -> dict[str, int | str]:
+    digest = hashlib.sha256()
+    for side in (corpus.source, corpus.target):
+        for sentence in side:
+            digest.update(sentence.encode() + b"\n")
+    return {"pairs": len(corpus), "sha256": digest.hexdigest()}
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path} is broken: {error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    beside = path.with_name(f"{path.name}.writing")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)

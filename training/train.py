@@ -2,9 +2,6 @@
 
 import dataclasses
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +15,12 @@ from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
 from tf_transformer.translator import Translator
 
 from .batching import Batches
-from .callbacks import Keeper, Limits, SampleTranslations, ValidationBleu
 from .checkpoints import Checkpoints, average
 from .corpus import Corpus, read_split
+from .evaluate import check_installed
+from .fitting import fit
 from .losses import SmoothedCrossEntropy
 from .metrics import TokenAccuracy, TokenNLL
-from .progress import ProgressReport
 from .recipe import Recipe
 from .run_directory import RunDirectory
 from .schedule import TransformerSchedule
@@ -58,6 +55,9 @@ def train(
         KeyboardInterrupt: stopped; the state is saved.
     """
     console = console or Console()
+    options = DecodingOptions(**recipe.decoding.model_dump())
+    if recipe.evaluation.bleu_every_epochs:
+        check_installed()  # not after the first epoch
     run = RunDirectory(Path(run_dir), recipe)
     corpora = {
         split: read_split(data_dir, split, getattr(recipe.data, split), recipe.data.encoding_errors)
@@ -68,28 +68,18 @@ def train(
     config = recipe.model.to_config(
         tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
     )
+    run.compare(config, corpora["train"])
     model = _compiled(recipe, config)
-    run.begin(config)
-    translator = Translator(
-        model,
-        tokenizers.source,
-        tokenizers.target,
-        DecodingOptions(**recipe.decoding.model_dump()),
-    )
+    translator = Translator(model, tokenizers.source, tokenizers.target, options)
     checkpoints = Checkpoints(run.path, model, recipe.training.keep_checkpoints)
     step = checkpoints.restore()
+    run.begin(config, corpora["train"], _files(recipe, tokenizers))
     _describe(console, recipe, batches["train"], model, step)
-    with _stop_signals():
-        try:
-            _fit(recipe, run, model, translator, batches, corpora["valid"], checkpoints, console)
-        except KeyboardInterrupt:
-            checkpoints.save_state()
-            console.print(
-                f"Stopped after update {checkpoints.step}, all of it kept: "
-                "the same command goes on from there."
-            )
-            raise
-    average(model, checkpoints.weights()[-recipe.training.average_checkpoints :])
+    fit(recipe, run.path, translator, batches, corpora["valid"], checkpoints, console)
+    files = checkpoints.weights()[-recipe.training.average_checkpoints :]
+    if recipe.training.average_checkpoints > 1:
+        console.print(f"The final weights are the mean of {', '.join(f.name for f in files)}.")
+    average(model, files)
     translator.save(run.path, config)
     console.print(f"The run is complete: {run.path}")
     return Translator.load(run.path)
@@ -99,20 +89,22 @@ def _tokenizers(recipe: Recipe, corpus: Corpus, run: RunDirectory) -> Pair:
     settings = recipe.tokenizer
     kind = TOKENIZERS[settings.type]
     options = settings.model_dump(exclude={"type", "shared"})
-    files = {side: run.path / f"{side}{kind.suffix}" for side in ("source", "target")}
     if not run.is_new:
-        source = kind.load(files["source"])
-        return Pair(source, source if settings.shared else kind.load(files["target"]))
+        source, target = (run.path / f"{side}{kind.suffix}" for side in ("source", "target"))
+        loaded = kind.load(source)
+        return Pair(loaded, loaded if settings.shared else kind.load(target))
     if settings.shared:
         shared = kind.train([*corpus.source, *corpus.target], **options)
-        pair = Pair(shared, shared)
-    else:
-        pair = Pair(kind.train(corpus.source, **options), kind.train(corpus.target, **options))
-    run.path.mkdir(parents=True, exist_ok=True)
-    pair.source.save(files["source"])
-    if not settings.shared:
-        pair.target.save(files["target"])
-    return pair
+        return Pair(shared, shared)
+    return Pair(kind.train(corpus.source, **options), kind.train(corpus.target, **options))
+
+
+def _files(recipe: Recipe, tokenizers: Pair) -> dict[str, Tokenizer]:
+    """The tokenizers by the names of their files."""
+    suffix = tokenizers.source.suffix
+    if recipe.tokenizer.shared:
+        return {f"source{suffix}": tokenizers.source}
+    return {f"source{suffix}": tokenizers.source, f"target{suffix}": tokenizers.target}
 
 
 def _batches(recipe: Recipe, corpus: Corpus, tokenizers: Pair, split: str) -> Batches:
@@ -157,65 +149,6 @@ def _compiled(recipe: Recipe, config: TransformerConfig) -> keras.Model:
     return model
 
 
-def _fit(
-    recipe: Recipe,
-    run: RunDirectory,
-    model: keras.Model,
-    translator: Translator,
-    batches: dict[str, Batches],
-    valid: Corpus,
-    checkpoints: Checkpoints,
-    console: Console,
-) -> None:
-    settings, per_epoch = recipe.training, len(batches["train"])
-    step = checkpoints.step
-    last = settings.epochs * per_epoch
-    if settings.max_steps is not None:
-        last = min(last, settings.max_steps)
-    if step >= last:
-        console.print(f"All {last} updates were made before: nothing to train.")
-        return
-    progress = ProgressReport(console, batches["train"], step, -(-last // per_epoch))
-    greedy = translator.with_options(search="greedy")
-    callbacks: list[keras.callbacks.Callback] = [
-        Limits(step, settings.max_steps, settings.max_minutes)
-    ]
-    if recipe.evaluation.bleu_every_epochs:
-        callbacks.append(
-            ValidationBleu(greedy, valid.source, valid.target, recipe.evaluation.bleu_every_epochs)
-        )
-    callbacks += [progress, Keeper(checkpoints, run.path / "history.jsonl")]
-    if recipe.evaluation.samples:
-        first = slice(recipe.evaluation.samples)
-        callbacks.append(
-            SampleTranslations(console, greedy, valid.source[first], valid.target[first])
-        )
-    callbacks.append(
-        keras.callbacks.TensorBoard(run.path / "logs", write_graph=False, update_freq=100)
-    )
-    # Where a run goes on in the middle of an epoch, the rest of that epoch is a fit of its own.
-    first_epoch, skipped = divmod(step, per_epoch)
-    last_epoch = -(-last // per_epoch)
-    parts = [(first_epoch, first_epoch + 1), (first_epoch + 1, last_epoch)]
-    if not skipped:
-        parts = [(first_epoch, last_epoch)]
-    try:
-        for begin, end in parts:
-            if begin < end and not model.stop_training:
-                model.fit(
-                    batches["train"].dataset(checkpoints.step),
-                    initial_epoch=begin,
-                    epochs=end,
-                    steps_per_epoch=per_epoch - checkpoints.step % per_epoch,
-                    validation_data=batches["valid"].dataset(None),
-                    callbacks=callbacks,
-                    shuffle=False,  # the batches are
-                    verbose=0,
-                )
-    finally:
-        progress.close()
-
-
 def _describe(
     console: Console, recipe: Recipe, batches: Batches, model: keras.Model, step: int
 ) -> None:
@@ -226,21 +159,3 @@ def _describe(
     )
     if step:
         console.print(f"Going on from update {step}.")
-
-
-@contextmanager
-def _stop_signals() -> Iterator[None]:
-    """SIGTERM stops as Ctrl-C does."""
-
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: signals stay whose they are
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

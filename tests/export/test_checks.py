@@ -13,7 +13,7 @@ import tensorflow_text as tf_text
 
 from export import CheckResult, c_library, checks, run_checks
 from export.graph_scan import SCANS, read_meta_graph
-from tests.tiny_translator import export_unchecked, make_translator, save_module, tokenizers
+from tests.tiny_translator import make_translator, save_module, tokenizers
 from tf_transformer.errors import InputError
 
 TEXT = tf.TensorSpec([None], tf.string, name="text")
@@ -171,22 +171,27 @@ def test_what_the_object_loader_alone_restores_is_seen(tmp_path: Path) -> None:
 
 def test_swapped_tokenizers_are_seen(tmp_path: Path, without_c_library: None) -> None:
     """Without names of their own, Python's loader takes one for the other (text #1304)."""
-    translator = make_translator(seed=3)
-    for tokenizer in (translator.tokenizers.source, translator.tokenizers.target):
-        shared = tf_text.SentencepieceTokenizer(tokenizer.model, out_type=tf.int32)
-        tokenizer.__dict__.setdefault("kept", tokenizer._graph)
-        tokenizer._graph = shared
-    try:
-        folder = export_unchecked(translator, tmp_path)
-    finally:
-        for tokenizer in tokenizers():
-            tokenizer._graph = tokenizer.__dict__.pop("kept")
-    assert not by_name(run_checks(folder, translator))["object loader"].ok
+    module = tf.Module()
+    module.tokenizers = [
+        tf_text.SentencepieceTokenizer(tokenizer.model) for tokenizer in tokenizers()
+    ]
+
+    def translate(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        source, target = module.tokenizers
+        ids = source.tokenize(text) % target.vocab_size()
+        return {"text": target.detokenize(ids), "score": tf.zeros(tf.shape(text))}
+
+    function = tf.function(translate, input_signature=[TEXT], autograph=False)
+    results = by_name(run_checks(save_module(module, tmp_path / "model", serving_default=function)))
+    assert not results["session loader"].ok
+    assert "it answers" in results["session loader"].detail
 
 
-def test_other_answers_than_the_translators_are_seen(exported: Path) -> None:
+def test_other_answers_than_the_translators_are_seen(
+    exported: Path, without_c_library: None
+) -> None:
     results = by_name(run_checks(exported, make_translator(seed=4)))
-    for name in ("object loader", "session loader", "C library"):
+    for name in ("object loader", "session loader"):
         assert not results[name].ok
         assert "it answers" in results[name].detail
 
@@ -197,11 +202,12 @@ def test_what_is_no_translator_is_scanned_only(tmp_path: Path) -> None:
     assert results[-1].detail.startswith("skipped: serving_default does not map `text`")
 
 
-def test_text_that_is_not_utf8_is_seen(tmp_path: Path, without_c_library: None) -> None:
-    def function(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"text": text, "score": tf.zeros(tf.shape(text))}
+def echo(text: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"text": text, "score": tf.zeros(tf.shape(text))}
 
-    result = by_name(run_checks(save(tmp_path, function, TEXT)))["session loader"]
+
+def test_text_that_is_not_utf8_is_seen(tmp_path: Path, without_c_library: None) -> None:
+    result = by_name(run_checks(save(tmp_path, echo, TEXT)))["session loader"]
     assert not result.ok
     assert "which is not UTF-8" in result.detail
 
@@ -214,8 +220,8 @@ def without_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "c_library_answers", missing)
 
 
-def test_a_missing_library_is_said_and_no_failure(exported: Path, without_c_library: None) -> None:
-    result = run_checks(exported)[-1]
+def test_a_missing_library_is_said_and_no_failure(tmp_path: Path, without_c_library: None) -> None:
+    result = run_checks(save(tmp_path, echo, TEXT))[-1]
     assert result.ok
     assert result.detail == "skipped: there is no libtensorflow_cc.* in /nowhere"
 

@@ -11,6 +11,7 @@ are made without it.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,7 +62,7 @@ def main() -> None:
     target = random.normal(size=(batch, max(TARGET_LENGTHS), D_MODEL)).astype("float32")
     source_mask = np.arange(source.shape[1])[None] < np.array(SOURCE_LENGTHS)[:, None]
     target_mask = np.arange(target.shape[1])[None] < np.array(TARGET_LENGTHS)[:, None]
-    arrays = {
+    arrays: dict[str, Any] = {
         "source": source,
         "target": target,
         "source_mask": source_mask,

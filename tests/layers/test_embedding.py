@@ -103,6 +103,7 @@ def test_padded_rows_are_there_and_never_trained(tie_weights):
         assert extra.size and not extra.any()
 
 
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")  # only ids go through
 @pytest.mark.parametrize(
     ("arguments", "parameters"),
     [

@@ -131,15 +131,14 @@ def test_relative_at_a_later_start_is_the_same_row():
     np.testing.assert_allclose(last[:, :, 0], whole[:, :, 4], atol=1e-6)
 
 
-PARAMETERS = {"learned": 512 * 8}
+# Relative has no `call` of its own: test_attention.py and test_encoder.py check it inside.
+PARAMETERS = {"sinusoidal": 0, "sinusoidal_halves": 0, "learned": 512 * 8, "rotary": 0}
 
 
-@pytest.mark.parametrize("name", [name for name in POSITIONS if name != "none"])
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_is_a_good_keras_layer(name, tmp_path):
-    if name == "relative":
-        pytest.skip("has no call of its own; test_attention.py and test_encoder.py check it inside")
     x = draw(2, 5, 8)
-    check_layer(POSITIONS[name], {}, {"x": x}, x.shape, PARAMETERS.get(name, 0), tmp_path)
+    check_layer(POSITIONS[name], {}, {"x": x}, x.shape, PARAMETERS[name], tmp_path)
 
 
 def test_get_makes_a_fresh_layer_of_any_form():

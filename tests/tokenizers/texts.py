@@ -1,6 +1,7 @@
 """Our own sentences to learn pieces from, and strings that tokenizers have stumbled over."""
 
 import functools
+from typing import Any
 
 from tf_transformer.tokenizers import SentencePieceTokenizer
 
@@ -16,7 +17,7 @@ SENTENCES = [
 ]
 
 # Name -> options of `train`. The vocabularies are large enough for each to have whole words.
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "unigram": {"model_type": "unigram"},
     "bpe": {"model_type": "bpe"},
     "unigram, bytes": {"byte_fallback": True, "vocabulary_size": 400},

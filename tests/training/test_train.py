@@ -1,0 +1,519 @@
+"""training/train.py: a run from a recipe to a translator, stopped, gone on with, refused."""
+
+import contextlib
+import json
+import math
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from tests.tiny_run import BATCHES, TRAIN, VALID, digest, silent, write_corpus, write_recipe
+from tf_transformer.errors import InputError
+from tf_transformer.translator import Translator
+from training import callbacks, fitting
+from training.callbacks import Limits
+from training.checkpoints import Checkpoints, average
+from training.recipe import load_recipe
+from training.train import train
+
+SOURCES = [pair[0] for pair in VALID]
+
+
+class Place:
+    """A corpus, a recipe and where runs go; `train` gives what was printed."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.data = write_corpus(folder / "data")
+        self.recipe = write_recipe(folder)
+
+    def train(self, run: Path, *settings: str, data: Path | None = None) -> str:
+        console = silent()
+        try:
+            recipe = load_recipe(self.recipe, settings)
+            self.translator = train(recipe, data or self.data, run, console)
+        finally:
+            self.printed = console.file.getvalue()
+        return self.printed
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory):
+    return Place(tmp_path_factory.mktemp("place"))
+
+
+@pytest.fixture(scope="session")
+def unbroken(place):
+    """A run of 3 epochs without a stop; dropout is 0.1. With all there is to see."""
+    run = place.folder / "unbroken"
+    settings = ("evaluation.samples=2", "evaluation.bleu_every_epochs=2")
+    return run, place.train(run, *settings, "training.average_checkpoints=2"), place.translator
+
+
+@pytest.fixture
+def copy(unbroken, tmp_path):
+    """The unbroken run, to be changed."""
+    return Path(shutil.copytree(unbroken[0], tmp_path / "run"))
+
+
+@contextlib.contextmanager
+def stopped_by(number: int, step: int):
+    """The process is sent the signal after that update."""
+    unchanged = Limits.on_train_batch_end
+
+    def on_train_batch_end(self, batch, logs=None):
+        unchanged(self, batch, logs)
+        if self.step == step:
+            signal.raise_signal(number)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Limits, "on_train_batch_end", on_train_batch_end)
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def weights_in(file: Path) -> dict[str, np.ndarray]:
+    found = {}
+    with h5py.File(file) as opened:
+        opened.visititems(
+            lambda name, item: (
+                found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None
+            )
+        )
+    return found
+
+
+def assert_equal_weights(ours: dict, theirs: dict) -> None:
+    assert ours and ours.keys() == theirs.keys()
+    for name, values in ours.items():
+        np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+
+
+def history(run: Path) -> list[dict]:
+    return [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
+
+
+def test_a_run_directory_has_everything(unbroken):
+    run, _, translator = unbroken
+    names = {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()}
+    events = {name for name in names if "events.out.tfevents" in name}
+    assert {Path(name).parent.as_posix() for name in events} == {"logs/train", "logs/validation"}
+    assert names - events == {
+        "config.toml",
+        "corpus.json",
+        "model.json",
+        "source.model",
+        "translator.json",
+        "model.weights.h5",
+        "history.jsonl",
+        *(f"checkpoints/step-{BATCHES * epoch}.weights.h5" for epoch in (1, 2, 3)),
+        "checkpoints/state/checkpoint",
+        f"checkpoints/state/step-{3 * BATCHES}.index",
+        f"checkpoints/state/step-{3 * BATCHES}.data-00000-of-00001",
+    }
+    assert translator(SOURCES) == Translator.load(run)(SOURCES)
+    assert any(translator(SOURCES))
+
+
+def test_the_recorded_recipe_is_the_recipe(unbroken, place):
+    recorded = load_recipe(unbroken[0] / "config.toml").model_dump()
+    asked = load_recipe(place.recipe, ["training.average_checkpoints=2"]).model_dump()
+    assert {**recorded, "evaluation": None} == {**asked, "evaluation": None}
+
+
+def test_the_loss_falls_and_each_epoch_is_a_line(unbroken):
+    lines = history(unbroken[0])
+    assert [(line["epoch"], line["step"]) for line in lines] == [(1, 10), (2, 20), (3, 30)]
+    for name in ("loss", "nll", "val_loss", "val_nll"):
+        values = [line[name] for line in lines]
+        assert values == sorted(values, reverse=True), name
+    assert lines[-1]["nll"] < lines[0]["nll"] - 0.5
+    assert lines[-1]["accuracy"] > lines[0]["accuracy"]
+    assert ["val_bleu" in line for line in lines] == [False, True, False]
+    assert all(0 <= line["val_bleu"] <= 100 for line in lines if "val_bleu" in line)
+
+
+def test_what_a_person_sees(unbroken):
+    printed = unbroken[1]
+    assert f"{len(TRAIN)} pairs" in printed and f"{BATCHES} batches an epoch" in printed
+    for epoch in (1, 2, 3):
+        assert re.search(
+            rf"epoch {epoch}/3 .*loss \d.*accuracy \d.*tokens/s, step {10 * epoch}", printed
+        )
+    assert len(re.findall(r"valid BLEU \d+\.\d", printed)) == 1
+    for source, reference in VALID[:2]:
+        assert len(re.findall(rf"{re.escape(source)} -> .*{re.escape(reference)}", printed)) == 3
+    assert "mean of step-20.weights.h5, step-30.weights.h5" in printed
+
+
+@pytest.mark.case("81")
+def test_the_final_weights_are_the_mean_of_the_last_two(unbroken):
+    run = unbroken[0]
+    last = [weights_in(run / f"checkpoints/step-{step}.weights.h5") for step in (20, 30)]
+    final = weights_in(run / "model.weights.h5")
+    arrays = {name: values for name, values in final.items() if values.dtype.kind == "f"}
+    assert arrays
+    for name, values in arrays.items():
+        mean = (last[0][name].astype("float64") + last[1][name]) / 2
+        np.testing.assert_allclose(values, mean, rtol=1e-6, err_msg=name)
+        assert values.dtype == last[0][name].dtype == np.float32
+    kernel = max(arrays, key=lambda name: arrays[name].size)
+    assert not np.array_equal(final[kernel], last[1][kernel])
+
+
+def test_a_run_that_is_done_is_left_as_it_is(copy, place):
+    before = weights_in(copy / "model.weights.h5")
+    printed = place.train(copy, "training.average_checkpoints=2")
+    assert "All 30 updates were made before: nothing to train." in printed
+    assert_equal_weights(weights_in(copy / "model.weights.h5"), before)
+    assert len(history(copy)) == 3
+
+
+@pytest.fixture(scope="module")
+def in_pieces(place, tmp_path_factory):
+    """The same 3 epochs, by update 4, by Ctrl-C after 14, by SIGTERM after 30, to the end."""
+    run = tmp_path_factory.mktemp("pieces") / "run"
+    printed = [place.train(run, "training.max_steps=4")]
+    for number, step in ((signal.SIGINT, 14), (signal.SIGTERM, 30)):
+        with stopped_by(number, step):
+            place.train(run)
+        printed.append(place.printed)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    printed.append(place.train(run))
+    return run, printed
+
+
+def test_a_stop_says_what_is_kept_and_the_same_command_goes_on(in_pieces):
+    _, printed = in_pieces
+    assert "step 4" in printed[0] and "Going on" not in printed[0]
+    for said, begun, stopped in ((printed[1], 4, 14), (printed[2], 14, 30)):
+        assert f"Going on from update {begun}." in said
+        assert f"Stopped after update {stopped}, all of it kept" in said
+        assert "the same command goes on from there" in said
+    assert "All 30 updates were made before" in printed[3]
+
+
+def test_a_run_in_pieces_is_the_unbroken_run(in_pieces, unbroken):
+    """Batches, dropout, Adam's moments and the rate go on where they were, to the last bit."""
+    name = "checkpoints/step-30.weights.h5"
+    assert_equal_weights(weights_in(in_pieces[0] / name), weights_in(unbroken[0] / name))
+    # Stopped after the last update, before its weights were kept: they are the final ones.
+    assert_equal_weights(
+        weights_in(in_pieces[0] / "model.weights.h5"), weights_in(unbroken[0] / name)
+    )
+
+
+def test_the_history_of_a_run_in_pieces(in_pieces):
+    """One line for each part of an epoch that was kept; epoch 3 was stopped while validating."""
+    lines = [(line["epoch"], line["step"]) for line in history(in_pieces[0])]
+    assert lines == [(1, 4), (1, 10), (2, 20)]
+
+
+def test_more_epochs_go_on(copy, place):
+    printed = place.train(copy, "training.epochs=4", "decoding.num_beams=1")
+    assert "Going on from update 30." in printed and "epoch 4/4" in printed
+    assert "epoch 3/4" not in printed
+    assert [line["step"] for line in history(copy)] == [10, 20, 30, 40]
+    assert load_recipe(copy / "config.toml").training.epochs == 4
+    assert Translator.load(copy).options.num_beams == 1
+
+
+def test_a_learning_rate_that_is_too_high_stops_with_a_sentence(place, tmp_path):
+    with pytest.raises(
+        InputError, match=r"no number after update \d+: lower training.learning_rate"
+    ):
+        place.train(tmp_path / "run", "training.learning_rate=1e30", "training.epochs=1")
+    assert not (tmp_path / "run" / "checkpoints").exists()  # nothing of it is kept
+
+
+def test_one_tokenizer_a_side(place, tmp_path):
+    settings = ["tokenizer.shared=false", "model.tie_embeddings=two_way"]
+    settings += ["tokenizer.vocabulary_size=50", "training.max_steps=2"]
+    run = tmp_path / "run"
+    place.train(run, *settings)
+    source, target = place.translator.tokenizers.source, place.translator.tokenizers.target
+    assert (run / "source.model").read_bytes() != (run / "target.model").read_bytes()
+    assert "maison" in source.detokenize([source.encode(["la maison"])[0]]).numpy()[0].decode()
+    assert source.pieces("la maison") != target.pieces("la maison")
+    again = Translator.load(run)
+    assert again.tokenizers.target.pieces("the house") == target.pieces("the house")
+    assert "nothing to train" in place.train(run, *settings)
+
+
+@pytest.mark.case("41")
+@pytest.mark.parametrize("pairs", [3, 1])
+def test_a_corpus_smaller_than_a_batch_is_trained_on(place, tmp_path, pairs):
+    data = write_corpus(tmp_path / "data", TRAIN[:pairs])
+    settings = ("tokenizer.vocabulary_size=40", "training.epochs=2", "training.batch_tokens=4096")
+    place.train(tmp_path / "run", *settings, data=data)
+    lines = history(tmp_path / "run")
+    assert [line["step"] for line in lines] == [1, 2]  # one update an epoch, of all pairs
+    steps = [weights_in(tmp_path / f"run/checkpoints/step-{n}.weights.h5") for n in (1, 2)]
+    assert any(not np.array_equal(steps[0][name], steps[1][name]) for name in steps[0])
+
+
+# What is refused, and leaves everything as it was.
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model.hidden_dim=32", "model.hidden_dim = 16, now it is 32"),
+        ("tokenizer.vocabulary_size=60", "tokenizer.vocabulary_size = 70, now it is 60"),
+        ("training.batch_tokens=200", "training.batch_tokens = 160, now it is 200"),
+        ("training.seed=2", "training.seed = 1, now it is 2"),
+        ("model.dropout=0.2", "model.dropout = 0.1, now it is 0.2"),
+        ("data.max_length=12", "data.max_length = 128, now it is 12"),
+    ],
+)
+@pytest.mark.case("83")
+def test_another_recipe_is_refused_with_the_difference(unbroken, place, setting, message):
+    before = digest(unbroken[0])
+    with pytest.raises(InputError, match=re.escape(message)):
+        place.train(unbroken[0], setting)
+    assert digest(unbroken[0]) == before
+
+
+def test_another_corpus_is_refused(unbroken, place, tmp_path):
+    before = digest(unbroken[0])
+    data = write_corpus(tmp_path / "data", TRAIN[:-1])
+    with pytest.raises(InputError, match="another corpus, and its vocabulary, than .*train.src"):
+        place.train(unbroken[0], data=data)
+    assert digest(unbroken[0]) == before
+
+
+def test_another_vocabulary_is_refused(copy, place, tmp_path):
+    config = json.loads((copy / "model.json").read_text())
+    size = config["source_vocabulary_size"]
+    config["source_vocabulary_size"] = config["target_vocabulary_size"] = size + 1
+    (copy / "model.json").write_text(json.dumps(config))
+    before = digest(copy)
+    with pytest.raises(InputError, match=rf"vocabulary: {size + 1} and .* ids, now {size} and"):
+        place.train(copy)
+    assert digest(copy) == before
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+DAMAGES = {
+    "no recipe": (lambda run: (run / "config.toml").unlink(), "config.toml is missing"),
+    "recipe cut": (lambda run: cut(run / "config.toml"), "config.toml"),
+    "no tokenizer": (lambda run: (run / "source.model").unlink(), "source.model cannot be read"),
+    "tokenizer cut": (lambda run: cut(run / "source.model"), "source.model: "),
+    "model cut": (lambda run: cut(run / "model.json"), "model.json"),
+    "corpus cut": (lambda run: cut(run / "corpus.json"), "corpus.json is broken"),
+    "state cut": (
+        lambda run: cut(run / "checkpoints/state/step-30.data-00000-of-00001"),
+        "step-30 cannot be restored",
+    ),
+    "index cut": (
+        lambda run: cut(run / "checkpoints/state/step-30.index"),
+        "step-30 cannot be restored",
+    ),
+    "no state": (
+        lambda run: shutil.rmtree(run / "checkpoints/state"),
+        "state holds no state to go on from",
+    ),
+    "no checkpoints": (
+        lambda run: shutil.rmtree(run / "checkpoints"),
+        "state holds no state to go on from",
+    ),
+    "state's record cut": (
+        lambda run: cut(run / "checkpoints/state/checkpoint"),
+        "state holds no state to go on from",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_run_that_is_half_written_is_refused(copy, place, damage):
+    harm, message = DAMAGES[damage]
+    harm(copy)
+    before = digest(copy)
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        place.train(copy, "training.epochs=4")
+    assert str(copy) in str(caught.value) and "\n" not in str(caught.value)
+    assert digest(copy) == before
+
+
+def test_a_run_without_its_translator_is_completed(copy, place):
+    """Stopped while the final files were written: what `translate` refuses, `train` repairs."""
+    before = weights_in(copy / "model.weights.h5")
+    for file in ("translator.json", "model.weights.h5"):
+        (copy / file).unlink()
+    with pytest.raises(InputError, match="translator.json is missing"):
+        Translator.load(copy)
+    place.train(copy, "training.average_checkpoints=2")
+    assert_equal_weights(weights_in(copy / "model.weights.h5"), before)
+
+
+def test_what_is_no_run_directory_is_refused_and_left(place, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.txt").write_text("mine")
+    before = digest(tmp_path)
+    for path, message in (
+        (file, "file must be a directory for the run, but is a file"),
+        (file / "run", "file/run can't be made"),
+        (foreign, "foreign is not empty and holds no run"),
+    ):
+        with pytest.raises(InputError, match=message):
+            place.train(path)
+    assert digest(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["data.max_length=3"], "no pair is left, all 60 have more than 3 tokens"),
+        (["training.batch_tokens=4"], "no pair is left, all 60 have more than 4 tokens"),
+        (["tokenizer.vocabulary_size=9"], "No vocabulary of 9 can be learnt"),
+        (["decoding.alpha=11"], "`alpha` must be a number from -10 to 10"),
+        (["decoding.max_source_length=1"], "`max_source_length` must be"),
+        (["data.train=no.tsv"], "There is no file .*no.tsv"),
+        (["data.valid=no.tsv"], "There is no file .*no.tsv"),
+    ],
+)
+@pytest.mark.case("41")
+@pytest.mark.case("31")
+def test_nothing_is_written_for_what_cannot_be_trained(place, tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        place.train(tmp_path / "run", *settings)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.case("33")
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_unequal_files_are_refused_before_training(place, tmp_path, split):
+    data = write_corpus(tmp_path / "data")
+    with open(data / f"{split}.tgt", "a") as file:
+        file.write("one more\n")
+    lines = {"train": 60, "valid": 10}[split]
+    with pytest.raises(
+        InputError, match=rf"{split}.src has {lines} and .*{split}.tgt has {lines + 1}"
+    ):
+        place.train(tmp_path / "run", data=data)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.case("31")
+def test_a_vocabulary_larger_than_the_text_allows_is_as_large_as_it_can_be(place, tmp_path, caplog):
+    settings = ("tokenizer.vocabulary_size=8000", "training.max_steps=1")
+    place.train(tmp_path / "run", *settings)
+    size = place.translator.tokenizers.source.vocabulary_size
+    assert size < 200
+    assert f"pieces for a vocabulary of {size} only, asked for were 8000" in caplog.text
+    assert json.loads((tmp_path / "run/model.json").read_text())["source_vocabulary_size"] == size
+    assert "nothing to train" in place.train(tmp_path / "run", *settings)
+
+
+# The parts.
+
+
+def tiny_model(value: float = 0.0) -> keras.Model:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.set_weights([np.full_like(weight, value) for weight in model.get_weights()])
+    model.compile(keras.optimizers.Adam(), "mse")
+    return model
+
+
+@pytest.mark.case("81")
+def test_average(tmp_path):
+    """The order of files and their number of times do what a mean does."""
+    files = {}
+    for value in (1, 2, 6):
+        files[value] = tmp_path / f"{value}.weights.h5"
+        tiny_model(value).save_weights(files[value])
+    for chosen, mean in (
+        ((1, 2, 6), 3.0),
+        ((6, 1, 2), 3.0),
+        ((2, 6), 4.0),
+        ((6,), 6.0),
+        ((2, 2), 2.0),
+    ):
+        model = tiny_model()
+        average(model, [files[value] for value in chosen])
+        for weight in model.get_weights():
+            np.testing.assert_allclose(weight, mean, rtol=1e-6)
+            assert weight.dtype == np.float32
+        assert int(model.optimizer.iterations) == 0
+    other = keras.Sequential([keras.Input((2,)), keras.layers.Dense(4)])
+    other.save_weights(tmp_path / "other.weights.h5")
+    (tmp_path / "text.weights.h5").write_text("no weights")
+    for file in ("other", "text", "missing"):
+        with pytest.raises(InputError, match=f"{file}.weights.h5 does not hold weights"):
+            average(tiny_model(), [files[1], tmp_path / f"{file}.weights.h5"])
+    with pytest.raises(InputError, match="at least one"):
+        average(tiny_model(), [])
+
+
+@pytest.mark.case("81")
+def test_the_last_weights_are_so_by_step_not_by_name(tmp_path):
+    model = tiny_model()
+    checkpoints = Checkpoints(tmp_path, model, keep=3)
+    assert checkpoints.weights() == []
+    for step in (1000, 98, 999, 10_000):
+        model.optimizer.iterations.assign(step)
+        assert not checkpoints.has_weights()
+        checkpoints.save_weights()
+    (tmp_path / "checkpoints" / "step-5.weights.h5.old").touch()
+    names = [path.name for path in checkpoints.weights()]
+    assert names == [f"step-{step}.weights.h5" for step in (999, 1000, 10_000)]
+
+
+def test_a_state_of_another_model_is_refused(tmp_path):
+    checkpoints = Checkpoints(tmp_path, tiny_model(1))
+    checkpoints.save_state()
+    other = keras.Sequential([keras.Input((2,)), keras.layers.Dense(4)])
+    other.compile(keras.optimizers.Adam(), "mse")
+    with pytest.raises(InputError, match="step-0 cannot be restored"):
+        Checkpoints(tmp_path, other).restore()
+
+
+def test_minutes_end_a_run_and_it_is_kept(place, tmp_path, monkeypatch):
+    times = iter(range(0, 10_000, 20))  # 20 seconds go by between two looks
+    monkeypatch.setattr(callbacks.time, "monotonic", lambda: next(times))
+    limits = Limits(0, None, max_minutes=1)
+    limits.set_model(tiny_model())
+    stopped = []
+    for batch in range(5):
+        limits.on_train_batch_end(batch, {"loss": 1.0})
+        stopped.append(limits.model.stop_training)
+    assert stopped == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_no_number_names_the_update(loss):
+    limits = Limits(41)
+    limits.set_model(tiny_model())
+    limits.on_train_batch_end(0, {"loss": 3.0})
+    with pytest.raises(InputError, match="after update 43"):
+        limits.on_train_batch_end(1, {"loss": loss})
+
+
+def test_tensorboard_may_be_missing(place, tmp_path, monkeypatch, caplog):
+    found = fitting.importlib.util.find_spec
+    monkeypatch.setattr(
+        fitting.importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "tensorboard" else found(name, *rest),
+    )
+    recipe = load_recipe(place.recipe)
+    checkpoints = Checkpoints(tmp_path, tiny_model())
+    with caplog.at_level("INFO"):
+        kinds = [type(each).__name__ for each in fitting._keepers(recipe, tmp_path, checkpoints)]
+    assert kinds == ["Limits", "Keeper"]
+    assert "tf_transformer[tensorboard]" in caplog.text
