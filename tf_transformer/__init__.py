@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         padding_mask,
         scaled_dot_product_attention,
     )
-    from tf_transformer.model import build_transformer
+    from tf_transformer.model import build_attention_model, build_transformer
     from tf_transformer.options import DecodingOptions
     from tf_transformer.tokenizers import TOKENIZERS, SentencePieceTokenizer
     from tf_transformer.translator import Translator
@@ -77,6 +77,7 @@ __all__ = [
     "Translator",
     "UNK_ID",
     "attention_mask",
+    "build_attention_model",
     "build_transformer",
     "causal_mask",
     "padding_mask",

@@ -3,7 +3,15 @@
 import keras
 
 from tf_transformer.config import TransformerConfig
-from tf_transformer.layers import POSITIONS, Decoder, Encoder, TokenEmbedding, padding_mask
+from tf_transformer.layers import (
+    POSITIONS,
+    Decoder,
+    DecoderAttention,
+    Encoder,
+    EncoderAttention,
+    TokenEmbedding,
+    padding_mask,
+)
 
 
 def build_transformer(config: TransformerConfig) -> keras.Model:
@@ -42,6 +50,50 @@ def build_transformer(config: TransformerConfig) -> keras.Model:
         {"encoder_token_ids": encoder_token_ids, "decoder_token_ids": decoder_token_ids},
         logits,
         name="transformer",
+    )
+
+
+def embeddings_of(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:
+    """The encoder's and the decoder's embedding, one layer twice where they share."""
+    shared = any(layer.name == "embedding" for layer in model.layers)
+    names = ("embedding", "embedding") if shared else ("encoder_embedding", "decoder_embedding")
+    return model.get_layer(names[0]), model.get_layer(names[1])
+
+
+def build_attention_model(model: keras.Model) -> keras.Model:
+    """A second functional model over the same weights whose outputs are the attention weights.
+
+    Same inputs as `model`, from `build_transformer` or a `.keras` file of one. The outputs are
+    `encoder` (B, L, N, S, S), `decoder` (B, L, N, T, T) and `cross` (B, L, N, T, S): softmax
+    weights of layer and head, float32, without dropout; row t tells where query t looks. L is the
+    number of layers of that stack.
+
+    >>> model = build_transformer(
+    ...     TransformerConfig.from_preset(
+    ...         "tiny", source_vocabulary_size=50, target_vocabulary_size=50
+    ...     )
+    ... )
+    >>> build_attention_model(model).output_shape["cross"]
+    (None, 4, 4, None, None)
+    """
+    encoder_embedding, decoder_embedding = embeddings_of(model)
+    encoder, decoder = model.get_layer("encoder"), model.get_layer("decoder")
+    encoder_token_ids = keras.Input((None,), dtype="int32", name="encoder_token_ids")
+    decoder_token_ids = keras.Input((None,), dtype="int32", name="decoder_token_ids")
+    encoder_mask, decoder_mask = padding_mask(encoder_token_ids), padding_mask(decoder_token_ids)
+
+    source = encoder_embedding(encoder_token_ids)
+    own, cross = DecoderAttention(decoder, name="decoder_attention")(
+        decoder_embedding(decoder_token_ids),
+        encoder(source, padding_mask=encoder_mask),
+        padding_mask=decoder_mask,
+        encoder_padding_mask=encoder_mask,
+    )
+    weights = EncoderAttention(encoder, name="encoder_attention")(source, padding_mask=encoder_mask)
+    return keras.Model(
+        {"encoder_token_ids": encoder_token_ids, "decoder_token_ids": decoder_token_ids},
+        {"encoder": weights, "decoder": own, "cross": cross},
+        name="attention",
     )
 
 

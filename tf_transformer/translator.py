@@ -15,6 +15,7 @@ from tf_transformer.config import END_ID, TransformerConfig
 from tf_transformer.decoding import SearchResult
 from tf_transformer.errors import InputError
 from tf_transformer.layers import padding_mask
+from tf_transformer.model import embeddings_of
 from tf_transformer.options import DecodingOptions
 from tf_transformer.run_files import build_in_float32, load_weights, read_run, write_run
 from tf_transformer.tokenizers import Tokenizer
@@ -51,10 +52,7 @@ class Translator(tf.Module):
         self.tokenizers.source = source_tokenizer
         self.tokenizers.target = target_tokenizer
         self.options = options or DecodingOptions()
-        names = {layer.name for layer in model.layers}
-        shared = "embedding" in names
-        self._encoder_embedding = model.get_layer("embedding" if shared else "encoder_embedding")
-        self._decoder_embedding = model.get_layer("embedding" if shared else "decoder_embedding")
+        self._encoder_embedding, self._decoder_embedding = embeddings_of(model)
         for side, tokenizer, embedding in (
             ("source", source_tokenizer, self._encoder_embedding),
             ("target", target_tokenizer, self._decoder_embedding),

@@ -5,6 +5,7 @@ F intermediate_dim, V vocabulary, K beams, R = B * K rows.
 """
 
 from tf_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
+from tf_transformer.layers.attention_weights import DecoderAttention, EncoderAttention
 from tf_transformer.layers.decoder import Decoder
 from tf_transformer.layers.decoder_layer import DecoderLayer
 from tf_transformer.layers.embedding import TokenEmbedding
@@ -18,8 +19,10 @@ from tf_transformer.layers.residual import Residual
 __all__ = [
     "POSITIONS",
     "Decoder",
+    "DecoderAttention",
     "DecoderLayer",
     "Encoder",
+    "EncoderAttention",
     "EncoderLayer",
     "FeedForward",
     "MultiHeadAttention",
