@@ -1,0 +1,237 @@
+"""One training step against PyTorch's nn.Transformer and a KerasHub stack, in turn, round by round.
+
+    pip install -e '.[bench]'
+    python benchmarks/training_step.py --size tiny --rounds 3
+    python benchmarks/training_step.py --size base --rounds 2
+
+The work is the same for all: 80 pairs of 22 to 25 tokens padded to 25, pre-norm, tied tables,
+dropout 0.1, label smoothing 0.1, Adam; forward, backward and update. Each measurement is a process
+of its own (`--system NAME` runs one and prints a line of JSON); systems alternate A B C A B C; the
+table gives medians, and ratios to ours within each round. oneDNN is on for TensorFlow.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+SIZES = {
+    "tiny": dict(layers=4, hidden=128, heads=4, intermediate=256, vocabulary=8000),
+    "base": dict(layers=6, hidden=512, heads=8, intermediate=2048, vocabulary=32000),
+}
+ROWS, WIDTH = 80, 25
+Step = Callable[[], None]
+
+
+def batch(vocabulary: int):
+    """Source, decoder input, labels, and the number of target tokens; 0 is the pad."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    source = random.integers(4, vocabulary, (ROWS, WIDTH)).astype("int32")
+    target = random.integers(4, vocabulary, (ROWS, WIDTH + 1)).astype("int32")
+    target[:, 0] = 2
+    for row, (s, t) in enumerate(random.integers(22, WIDTH + 1, (ROWS, 2))):
+        source[row, s:] = 0
+        target[row, t + 1 :] = 0
+    return source, target[:, :-1].copy(), target[:, 1:].copy(), int((target[:, 1:] != 0).sum())
+
+
+def ours(size: dict, threads: int) -> Step:
+    """This package, stock compile and train function."""
+    from tf_transformer import TransformerConfig, build_transformer
+    from training import SmoothedCrossEntropy
+
+    config = TransformerConfig(
+        source_vocabulary_size=size["vocabulary"],
+        target_vocabulary_size=size["vocabulary"],
+        num_layers=size["layers"],
+        hidden_dim=size["hidden"],
+        num_heads=size["heads"],
+        intermediate_dim=size["intermediate"],
+        norm_first=True,
+    )
+    inputs = ("encoder_token_ids", "decoder_token_ids")
+    return keras_step(build_transformer(config), SmoothedCrossEntropy(0.1), size, threads, inputs)
+
+
+def keras_hub(size: dict, threads: int) -> Step:
+    """KerasHub's TransformerEncoder and TransformerDecoder layers with our loss."""
+    import keras
+    import keras_hub as hub
+
+    from training import SmoothedCrossEntropy
+
+    source = keras.Input((None,), dtype="int32", name="source")
+    target = keras.Input((None,), dtype="int32", name="target")
+    table = hub.layers.ReversibleEmbedding(size["vocabulary"], size["hidden"], tie_weights=True)
+    positions = hub.layers.SinePositionEncoding()
+    sizes = dict(
+        intermediate_dim=size["intermediate"],
+        num_heads=size["heads"],
+        dropout=0.1,
+        activation="relu",
+        normalize_first=True,
+    )
+    source_mask, target_mask = keras.ops.not_equal(source, 0), keras.ops.not_equal(target, 0)
+
+    def embed(ids):
+        x = table(ids) * size["hidden"] ** 0.5
+        return keras.layers.Dropout(0.1)(x + positions(x))
+
+    x, y = embed(source), embed(target)
+    for _ in range(size["layers"]):
+        x = hub.layers.TransformerEncoder(**sizes)(x, padding_mask=source_mask)
+    x = keras.layers.LayerNormalization(epsilon=1e-6)(x)
+    for _ in range(size["layers"]):
+        masks = dict(decoder_padding_mask=target_mask, encoder_padding_mask=source_mask)
+        y = hub.layers.TransformerDecoder(**sizes)(y, x, **masks)
+    y = keras.layers.LayerNormalization(epsilon=1e-6)(y)
+    model = keras.Model({"source": source, "target": target}, table(y, reverse=True))
+    return keras_step(model, SmoothedCrossEntropy(0.1), size, threads, ("source", "target"))
+
+
+def keras_step(model, loss, size: dict, threads: int, names: tuple[str, str]) -> Step:
+    """A step through Keras's own train function, without callbacks."""
+    import keras
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    adam = keras.optimizers.Adam(1e-4, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    model.compile(adam, loss=loss, jit_compile=False)
+    source, decoder, labels, _ = batch(size["vocabulary"])
+    data = tf.data.Dataset.from_tensors(({names[0]: source, names[1]: decoder}, labels)).repeat()
+    iterator = iter(data.prefetch(2))
+    model.train_on_batch({names[0]: source, names[1]: decoder}, labels)
+    train = model.make_train_function() or model.train_function
+    return lambda: float(train(iterator)["loss"])
+
+
+def torch(size: dict, threads: int) -> Step:
+    """PyTorch's nn.Transformer, eager."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    torch.set_num_threads(threads)
+    table = nn.Embedding(size["vocabulary"], size["hidden"], padding_idx=0)
+    nn.init.normal_(table.weight, 0, size["hidden"] ** -0.5)
+    layers = (size["layers"], size["layers"], size["intermediate"])
+    model = nn.Transformer(
+        size["hidden"], size["heads"], *layers, 0.1, batch_first=True, norm_first=True
+    )
+    weights = [*table.parameters(), *model.parameters()]
+    adam = torch.optim.Adam(weights, lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+    arrays = [torch.from_numpy(array).long() for array in batch(size["vocabulary"])[:3]]
+    source, target, labels = arrays
+    positions = torch.randn(WIDTH, size["hidden"]) * 0.1
+    causal = torch.triu(torch.ones(WIDTH, WIDTH, dtype=torch.bool), 1)
+
+    def embed(ids):
+        return functional.dropout(table(ids) * size["hidden"] ** 0.5 + positions, 0.1)
+
+    def step() -> None:
+        adam.zero_grad(set_to_none=True)
+        states = model(
+            embed(source),
+            embed(target),
+            tgt_mask=causal,
+            src_key_padding_mask=source == 0,
+            tgt_key_padding_mask=target == 0,
+            memory_key_padding_mask=source == 0,
+            tgt_is_causal=True,
+        )
+        logits = (states @ table.weight.T).reshape(-1, size["vocabulary"])
+        loss = functional.cross_entropy(
+            logits, labels.reshape(-1), ignore_index=0, label_smoothing=0.1
+        )
+        loss.backward()
+        adam.step()
+        loss.item()
+
+    return step
+
+
+SYSTEMS = {"ours": ours, "keras_hub": keras_hub, "torch": torch}
+
+
+def measure(system: str, size: str, threads: int, seconds: float) -> dict:
+    """Medians over repeated steps of one system in this process."""
+    step = SYSTEMS[system](SIZES[size], threads)
+    step(), step()
+    wall, cpu, start = [], [], time.perf_counter()
+    while len(wall) < 3 or time.perf_counter() - start < seconds:
+        w, c = time.perf_counter(), time.process_time()
+        step()
+        wall.append(time.perf_counter() - w)
+        cpu.append(time.process_time() - c)
+    tokens = batch(SIZES[size]["vocabulary"])[3]
+    return {
+        "system": system,
+        "steps": len(wall),
+        "wall_s": statistics.median(wall),
+        "cpu_s": statistics.median(cpu),
+        "tokens_per_s": tokens / statistics.median(wall),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def table(rounds: list[dict[str, dict]]) -> None:
+    """Medians over the rounds, and of the ratios within each round."""
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = ("system", "tokens/s", "CPU s a step", "speed, ours = 1", "CPU, ours = 1", "peak MB")
+    rows = Table(*columns)
+    for system in rounds[0]:
+        pairs = [(found[system], found["ours"]) for found in rounds]
+        medians = [
+            statistics.median(values)
+            for values in zip(*(_figures(theirs, our) for theirs, our in pairs), strict=True)
+        ]
+        formats = ("{:,.0f}", "{:.3f}", "{:.2f}", "{:.2f}", "{:,.0f}")
+        rows.add_row(system, *(f.format(x) for f, x in zip(formats, medians, strict=True)))
+    Console().print(rows)
+
+
+def _figures(theirs: dict, our: dict) -> tuple[float, ...]:
+    speed, cpu = our["wall_s"] / theirs["wall_s"], theirs["cpu_s"] / our["cpu_s"]
+    return theirs["tokens_per_s"], theirs["cpu_s"], speed, cpu, theirs["peak_mb"]
+
+
+def main() -> None:
+    """Runs one system, or all in turn."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", choices=SIZES, default="tiny")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=15, help="of each measurement")
+    parser.add_argument("--system", choices=SYSTEMS, help="only this one, here, as JSON")
+    chosen = parser.parse_args()
+    if chosen.system:
+        found = measure(chosen.system, chosen.size, chosen.threads, chosen.seconds)
+        print(json.dumps(found))
+        return
+    environment = {**os.environ, "TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    rounds: list[dict[str, dict]] = []
+    for _ in range(chosen.rounds):
+        rounds.append({})
+        for system in SYSTEMS:
+            command = [sys.executable, __file__, *sys.argv[1:], "--system", system]
+            done = subprocess.run(command, capture_output=True, text=True, env=environment)
+            if done.returncode:
+                sys.exit(f"{system} failed:\n{done.stderr[-2000:]}")
+            rounds[-1][system] = json.loads(done.stdout.splitlines()[-1])
+            print(json.dumps(rounds[-1][system]), flush=True)
+    table(rounds)
+
+
+if __name__ == "__main__":
+    main()
