@@ -6,6 +6,9 @@ The names below load when they are used: reading a recipe takes no TensorFlow.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+# First, or the package and the losses that it registers would import each other halfway.
+import tf_transformer  # noqa: F401
+
 if TYPE_CHECKING:
     from .batching import Batches
     from .corpus import Corpus, read_pairs, read_split, read_tsv

@@ -4,7 +4,6 @@
 tf.train.Checkpoint) holds weights, optimizer and random generators.
 """
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.run_files import TRANSLATOR_FILE
+from tf_transformer.run_files import TRANSLATOR_FILE, save_weights, without_optimizer
 
 _NAME = re.compile(r"step-(\d+)\.weights\.h5")
 
@@ -36,7 +35,12 @@ class Checkpoints:
         self.keep = keep
         # Unbuilt optimizers restore nothing, without a word: their slots must exist first.
         model.optimizer.build(model.trainable_variables)
-        self._state = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+        # By hand: a model's own tracking leaves out the random generators, and dropout would
+        # begin again. `variables` has them, `weights` has not.
+        self._state = tf.train.Checkpoint(
+            model=[variable.value for variable in model.variables],
+            optimizer=[variable.value for variable in model.optimizer.variables],
+        )
         self._manager = tf.train.CheckpointManager(
             self._state, str(self.folder / "state"), max_to_keep=1, checkpoint_name="step"
         )
@@ -63,7 +67,7 @@ class Checkpoints:
             return 0
         try:
             self._state.restore(latest).assert_existing_objects_matched()
-        except (tf.errors.OpError, ValueError, AssertionError) as error:
+        except (tf.errors.OpError, ValueError, IndexError, AssertionError) as error:
             reason = str(error).strip().splitlines()[0]
             raise InputError(f"{latest} cannot be restored: {reason}") from error
         return self.step
@@ -76,9 +80,7 @@ class Checkpoints:
     def save_weights(self) -> None:
         """Writes this step's weights, beside and renamed, and deletes what is beyond `keep`."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        beside = self.folder / "writing.weights.h5"
-        self.model.save_weights(beside)
-        os.replace(beside, self._weights_file())
+        save_weights(self.model, self.folder, self._weights_file().name)
         for old in self.weights()[: -self.keep]:
             old.unlink()
 
@@ -108,6 +110,7 @@ def average(model: keras.Model, files: Sequence[Path]) -> None:
     if not files:
         raise InputError("`files` must name at least one weight file. Received: none")
     total: list[Any] = []
+    model = without_optimizer(model)
     for path in files:
         try:
             model.load_weights(path)

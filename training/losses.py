@@ -5,32 +5,9 @@ from typing import Any, TypeAlias
 import keras
 from keras import ops
 
-from tf_transformer.config import PAD_ID
+from .cross_entropy import live_mask, token_cost
 
 Tensor: TypeAlias = keras.KerasTensor
-
-
-def token_nll(labels: Tensor, logits: Tensor) -> Tensor:
-    """-log p(label) of every place: ids (B, T) and logits (B, T, V) -> (B, T) float32, unsmoothed.
-
-    >>> token_nll(ops.array([[4]]), ops.zeros((1, 1, 8))).numpy().round(4).tolist()
-    [[2.0794]]
-    """
-    logits = ops.cast(logits, "float32")
-    return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-
-
-def live_tokens(labels: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Which places count, (B, T) bool, and the logits with zeros at the others.
-
-    A mask that Keras carries on the logits hides places too. What stands at a pad, NaN even,
-    reaches neither loss nor gradient: it is deselected, not multiplied by 0.
-    """
-    mask = ops.not_equal(labels, PAD_ID)
-    carried = getattr(logits, "_keras_mask", None)
-    if carried is not None:
-        mask = ops.logical_and(mask, ops.cast(carried, "bool"))
-    return mask, ops.where(ops.expand_dims(mask, -1), ops.cast(logits, "float32"), 0.0)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -74,19 +51,15 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """The cost of every place (B, T) float32, 0 at pads."""
-        mask, logits = live_tokens(y_true, y_pred)
-        cost = token_nll(y_true, logits)
-        if self.label_smoothing:
-            uniform = ops.logsumexp(logits, axis=-1) - ops.mean(logits, axis=-1)
-            cost = (1 - self.label_smoothing) * cost + self.label_smoothing * uniform
-        return ops.where(mask, cost, 0.0)
+        y_true = ops.convert_to_tensor(y_true)
+        mask = live_mask(y_true, y_pred)
+        return token_cost(y_true, y_pred, mask, self.label_smoothing)
 
     def __call__(self, y_true: Tensor, y_pred: Tensor, sample_weight: Any = None) -> Tensor:
         """The mean cost of a real token, a float32 scalar; see `reduction` of Keras for others."""
         y_true = ops.convert_to_tensor(y_true)
         cost = self.call(y_true, y_pred)
-        mask, _ = live_tokens(y_true, y_pred)
-        weights = ops.cast(mask, "float32")
+        weights = ops.cast(live_mask(y_true, y_pred), "float32")
         if sample_weight is not None:
             given = ops.cast(sample_weight, "float32")
             weights = weights * (ops.expand_dims(given, -1) if len(given.shape) == 1 else given)

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import keras
 from keras import ops
 
-from .losses import live_tokens, token_nll
+from .cross_entropy import live_mask, token_cost
 
 Tensor: TypeAlias = keras.KerasTensor
 
@@ -19,14 +19,14 @@ class TokenMean(keras.metrics.Mean):
         `sample_weight` is Keras's; tokens are counted whole.
         """
         y_true = ops.convert_to_tensor(y_true)
-        mask, logits = live_tokens(y_true, y_pred)
-        values = ops.where(mask, self.values(y_true, logits), 0.0)
+        mask = live_mask(y_true, y_pred)
+        values = self.values(y_true, y_pred, mask)
         # Flat, since Keras's Mean first averages over all axes but the first: rows, not tokens.
         mask = ops.cast(ops.reshape(mask, (-1,)), "float32")
         super().update_state(ops.reshape(values, (-1,)), sample_weight=mask)
 
-    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
-        """The value of every place (B, T) float32."""
+    def values(self, labels: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
+        """The value of every place (B, T) float32, 0 where `mask` is False."""
         raise NotImplementedError
 
 
@@ -43,9 +43,9 @@ class TokenNLL(TokenMean):
     def __init__(self, name: str = "nll", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
 
-    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
+    def values(self, labels: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
         """-log p(label), (B, T)."""
-        return token_nll(labels, logits)
+        return token_cost(labels, logits, mask)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
@@ -67,7 +67,8 @@ class TokenAccuracy(TokenMean):
     def __init__(self, name: str = "accuracy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
 
-    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
+    def values(self, labels: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
         """1 where right, (B, T)."""
         best = ops.argmax(logits, axis=-1)
-        return ops.cast(ops.equal(best, ops.cast(labels, best.dtype)), "float32")
+        right = ops.logical_and(mask, ops.equal(best, ops.cast(labels, best.dtype)))
+        return ops.cast(right, "float32")

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from tests import oracle
-from training.losses import SmoothedCrossEntropy, token_nll
+from training.cross_entropy import token_cost
+from training.losses import SmoothedCrossEntropy
 
 LOGITS_19 = np.array(
     [
@@ -196,10 +197,27 @@ def test_other_reductions(reduction):
     np.testing.assert_allclose(given, losses.sum() if reduction == "sum" else losses, rtol=1e-5)
 
 
-def test_token_nll_is_not_smoothed():
+def test_the_cost_of_a_token_is_not_smoothed_by_default():
     labels, logits = random_batch()
     expected = oracle.label_smoothed_cross_entropy(logits, labels, 0.0)
-    np.testing.assert_allclose(token_nll(labels, logits), expected, atol=1e-5)
+    given = token_cost(labels, logits, labels != 0)
+    np.testing.assert_allclose(given, np.where(labels != 0, expected, 0), atol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_gradient_is_the_formula_and_zero_at_pads(smoothing):
+    """softmax - (1 - eps) one-hot - eps / V, written out; NaN at a pad does not get through."""
+    labels, logits = random_batch()
+    size = logits.shape[-1]
+    softmax = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    expected = softmax - (1 - smoothing) * np.eye(size)[labels] - smoothing / size
+    weights = np.arange(1.0, 1 + labels.size).reshape(labels.shape)
+    expected = np.where((labels != 0)[..., None], expected * weights[..., None], 0)
+    given = tf.Variable(np.where((labels != 0)[..., None], logits, np.nan), dtype="float32")
+    with tf.GradientTape() as tape:
+        cost = token_cost(labels, given, labels != 0, smoothing)
+        total = tf.reduce_sum(cost * tf.constant(weights, tf.float32))
+    np.testing.assert_allclose(tape.gradient(total, given), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_config_round_trip_and_refusal():
