@@ -6,9 +6,13 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    from tests.tiny_run import TinyRun
 
 # Before TensorFlow is imported, here and in the processes that tests start.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -53,6 +57,14 @@ def seeds() -> None:
     # Only where a test already has them: the import costs seconds.
     if keras := sys.modules.get("keras"):
         keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> "TinyRun":
+    """One trained run for all tests that only look at it; copy its folder to change it."""
+    from tests.tiny_run import make_run
+
+    return make_run(tmp_path_factory.mktemp("tiny_run"))
 
 
 @pytest.fixture(scope="session")

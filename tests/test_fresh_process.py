@@ -182,6 +182,14 @@ def test_the_next_step_of_training_is_the_same(saved):
         np.testing.assert_allclose(loaded, weight, atol=1e-7)
 
 
+def test_the_losses_may_be_the_first_import():
+    """The package registers them; they import the package."""
+    code = "from training.losses import SmoothedCrossEntropy"
+    root = Path(__file__).parent.parent
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2_000:]
+
+
 @pytest.mark.case("57")
 @pytest.mark.parametrize("name", LAYERS)
 def test_every_layer_is_rebuilt_from_its_json(name):

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests import oracle
 from tests.weights import fill_with_random, model_weights
-from tf_transformer import TransformerConfig, build_transformer
+from tf_transformer import TransformerConfig, build_attention_model, build_transformer
 from tf_transformer.config import POSITION_NAMES
 
 V, SOURCE_V = 23, 19
@@ -91,17 +91,22 @@ def policy(name):
         keras.config.set_dtype_policy(before)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_model_equals_the_oracle(variant):
-    model = shared_model(variant)
-    fields = {**BASE, **VARIANTS[variant]}
-    how = oracle.Setting(
+def setting(variant):
+    """The variant for the oracle."""
+    fields = VARIANTS[variant]
+    return oracle.Setting(
         norm_first=fields.get("norm_first", False),
         epsilon=fields.get("layer_norm_epsilon", 1e-6),
         activation=fields.get("activation", "relu"),
         position=fields.get("position", "sinusoidal"),
     )
-    expected = oracle.transformer(ENCODER_IDS, DECODER_IDS, model_weights(model), how)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_model_equals_the_oracle(variant):
+    model = shared_model(variant)
+    weights = model_weights(model)
+    expected = oracle.transformer(ENCODER_IDS, DECODER_IDS, weights, setting(variant))
     logits = run(model)
     assert logits.shape == (3, 5, V) and logits.dtype == np.float32
     # A logit is a sum of 12 products with embeddings of about 1, so 1e-5 of its size.
@@ -150,6 +155,47 @@ def test_every_size_and_rate_reaches_both_stacks():
     assert model.get_layer("decoder").blocks[0].cross_attention.weight_dropout.rate == 0.13
     paper = build_transformer(TransformerConfig(**{**BASE, "dropout": 0.1}))
     assert paper.get_layer("encoder").input_dropout.rate == 0.1  # section 5.4: the same rate
+
+
+# Attention as an output
+
+
+@pytest.mark.parametrize("variant", FEW)
+def test_the_attention_model_equals_the_oracle(variant):
+    model, how = shared_model(variant), setting(variant)
+    weights, live = model_weights(model), ENCODER_IDS != 0
+    source = oracle.embed(ENCODER_IDS, weights["encoder_table"])
+    source = oracle.add_positions(source, how.position, weights.get("encoder_positions"))
+    target = oracle.embed(DECODER_IDS, weights["decoder_table"])
+    target = oracle.add_positions(target, how.position, weights.get("decoder_positions"))
+    memory, encoder_seen = oracle.encoder(source, live, weights["encoder"], how)
+    _, seen = oracle.decoder(target, LIVE, memory, live, weights["decoder"], how)
+    given = build_attention_model(model)(BOTH)
+    assert set(given) == {"encoder", "decoder", "cross"}
+    for layer in range(2):
+        expected = {
+            "encoder": encoder_seen[layer]["self"],
+            "decoder": seen[layer]["self"],
+            "cross": seen[layer]["cross"],
+        }
+        for name, values in expected.items():
+            np.testing.assert_allclose(np.asarray(given[name])[:, layer], values, atol=1e-5)
+
+
+def test_the_attention_model_has_the_weights_of_the_model(tmp_path):
+    model = make_model(dropout=0.3, attention_dropout=0.3)
+    attention = build_attention_model(model)
+    assert {weight.path for weight in attention.trainable_weights} == {
+        weight.path for weight in model.trainable_weights
+    }
+    before = np.asarray(attention(BOTH)["cross"])
+    attention.save(tmp_path / "attention.keras")
+    loaded = keras.models.load_model(tmp_path / "attention.keras")
+    for name, values in attention(BOTH).items():
+        np.testing.assert_array_equal(loaded(BOTH)[name], values)
+    table = model.get_layer("embedding").table
+    table.assign(np.asarray(table.value) * 2.0)
+    assert np.abs(np.asarray(attention(BOTH)["cross"]) - before).max() > 1e-4
 
 
 # Masks

@@ -1,11 +1,16 @@
 """A corpus of our own and a recipe so small that a run takes seconds, most of them tracing."""
 
+import dataclasses
 import hashlib
 import io
 import itertools
 from pathlib import Path
 
 from rich.console import Console
+
+from tf_transformer.translator import Translator
+from training.recipe import load_recipe
+from training.train import train
 
 SUBJECTS = [
     ("le chat", "the cat"),
@@ -29,7 +34,7 @@ TRAIN, VALID = PAIRS[:60], PAIRS[60:70]
 BATCHES = 10  # of an epoch
 RECIPE = """
 [tokenizer]
-vocabulary_size = 70
+vocabulary_size = 50
 [model]
 num_layers = 1
 hidden_dim = 16
@@ -62,16 +67,45 @@ def write_corpus(folder: Path, train=TRAIN, valid=VALID) -> Path:
     return folder
 
 
-def write_recipe(folder: Path) -> Path:
-    """RECIPE as a file."""
-    path = folder / "tiny.toml"
-    path.write_text(RECIPE, encoding="utf-8")
-    return path
+class Place:
+    """A data folder, a recipe, and `train`, which returns what was printed."""
+
+    printed: str
+    translator: Translator
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = write_corpus(folder / "data")
+        self.recipe = folder / "tiny.toml"
+        self.recipe.write_text(RECIPE, encoding="utf-8")
+
+    def train(self, run: Path, *settings: str, data: Path | None = None) -> str:
+        """Trains by the recipe with `settings` over it; keeps `printed` and `translator`."""
+        console = Console(file=io.StringIO(), width=200)
+        try:
+            recipe = load_recipe(self.recipe, settings)
+            self.translator = train(recipe, data or self.data, run, console)
+        finally:
+            self.printed = console.file.getvalue()
+        return self.printed
 
 
-def silent() -> Console:
-    """A console whose text can be read back: `console.file.getvalue()`."""
-    return Console(file=io.StringIO(), width=200)
+@dataclasses.dataclass(frozen=True)
+class TinyRun:
+    """A run without a stop, with all there is to see; dropout is 0.1."""
+
+    place: Place
+    run: Path
+    printed: str
+    translator: Translator
+
+
+def make_run(folder: Path) -> TinyRun:
+    """Trains it."""
+    place, run = Place(folder), folder / "unbroken"
+    seen = ("evaluation.samples=2", "evaluation.bleu_every_epochs=2")
+    printed = place.train(run, *seen, "training.average_checkpoints=2")
+    return TinyRun(place, run, printed, place.translator)
 
 
 def digest(path: Path) -> dict[str, str]:

@@ -76,11 +76,18 @@ def build_in_float32(config: TransformerConfig) -> keras.Model:
         keras.config.set_dtype_policy(policy)
 
 
-def save_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:
+def save_weights(
+    model: keras.Model, directory: str | os.PathLike[str], file: str = WEIGHTS_FILE
+) -> None:
     """Writes the model's weights into a run directory, beside and renamed."""
-    beside = Path(directory) / f"writing.{WEIGHTS_FILE}"
-    model.save_weights(beside)
-    os.replace(beside, Path(directory) / WEIGHTS_FILE)
+    beside = Path(directory) / f"writing.{file}"
+    without_optimizer(model).save_weights(beside)
+    os.replace(beside, Path(directory) / file)
+
+
+def without_optimizer(model: keras.Model) -> keras.Model:
+    """The same layers, not compiled: a compiled model puts Adam's moments into weight files."""
+    return keras.Model(model.input, model.output, name=model.name)
 
 
 def load_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:

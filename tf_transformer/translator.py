@@ -1,7 +1,6 @@
 """Translator: text in, text out, with the tokenizers and the search in one TensorFlow graph."""
 
 import dataclasses
-import logging
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tf_transformer.bulk import translate_in_batches
+from tf_transformer.bulk import translate_in_batches, watch_lengths
 from tf_transformer.config import END_ID, TransformerConfig
 from tf_transformer.decoding import SearchResult
 from tf_transformer.errors import InputError
@@ -19,8 +18,6 @@ from tf_transformer.model import embeddings_of
 from tf_transformer.options import DecodingOptions
 from tf_transformer.run_files import build_in_float32, load_weights, read_run, write_run
 from tf_transformer.tokenizers import Tokenizer
-
-_log = logging.getLogger(__name__)
 
 
 class Translator(tf.Module):
@@ -91,16 +88,10 @@ class Translator(tf.Module):
 
     def watch_lengths(self, texts: Iterable[str]) -> Iterator[str]:
         """The texts as they come; one that `translate` will cut is logged with its line number."""
-        for line, text in enumerate(texts, 1):
-            # A token is a letter at least (a byte, with byte pieces): most lines need no look.
-            if len(text.encode()) >= self.options.max_source_length:
-                length = len(self.tokenizers.source.encode([text])[0]) + 1
-                if length > self.options.max_source_length:
-                    _log.warning(
-                        "Line %d has %d tokens and is cut at max_source_length = %d.",
-                        *(line, length, self.options.max_source_length),
-                    )
-            yield text
+        encode = self.tokenizers.source.encode
+        return watch_lengths(
+            texts, self.options.max_source_length, lambda text: len(encode([text])[0]) + 1
+        )
 
     def source_ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Strings (B,) -> ids with END (B, S) and lengths with END (B,)."""

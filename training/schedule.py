@@ -20,8 +20,8 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         scale: factor on the whole.
 
     >>> schedule = TransformerSchedule(hidden_dim=512)
-    >>> [f"{float(schedule(step)):.6e}" for step in (0, 3999, 15999)]
-    ['1.746928e-07', '6.987712e-04', '3.493856e-04']
+    >>> [f"{float(schedule(step)):.4e}" for step in (0, 3999, 15999)]
+    ['1.7469e-07', '6.9877e-04', '3.4939e-04']
     """
 
     def __init__(self, hidden_dim: int, warmup_steps: int = 4000, scale: float = 1.0) -> None:

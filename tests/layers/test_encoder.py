@@ -7,6 +7,7 @@ from tests import oracle
 from tests.layers.checks import check_layer
 from tests.layers.variants import (
     FEW,
+    VARIANTS,
     D,
     F,
     N,
@@ -34,7 +35,7 @@ def make_encoder(variant="the paper", num_layers=2, **arguments):
     return encoder
 
 
-@pytest.mark.parametrize("variant", FEW)
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_encoder_equals_the_oracle(variant):
     encoder, x = make_encoder(variant), draw(B, S, D)
     expected, seen = oracle.encoder(
