@@ -57,7 +57,7 @@ def draw_masks(figure: "Figure") -> None:
     length = len(tokens)
     real = padding_mask(np.array([[PAD_ID if token == "PAD" else END_ID + 1 for token in tokens]]))
     masks = {
-        "padding: no PAD": np.broadcast_to(attention_mask(real), (1, length, length)),
+        "padding: no PAD": np.broadcast_to(np.asarray(real)[:, None], (1, length, length)),
         "causal: nothing later": causal_mask(length),
         "both: the decoder's own": attention_mask(real, causal_length=length),
     }

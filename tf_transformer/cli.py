@@ -117,9 +117,11 @@ def evaluate(
     sources, references = (
         [clean_line(line) for line in lines] for lines in read_aligned(source, reference)
     )
+    if not sources:
+        raise InputError(f"{source} holds no line to translate.")
     evaluation.check_installed()
     translator = _open(model, beam, alpha)
-    scores = evaluation.score(translator(sources), references)
+    scores = evaluation.score(translator(translator.watch_lengths(sources)), references)
     Console().print(evaluation.as_table(scores))
 
 
@@ -181,9 +183,9 @@ def main() -> None:
     """Runs the command line; exit status 2 for wrong input, 130 after Ctrl-C."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     try:
-        app()
+        app(prog_name="tf-transformer")
     except InputError as error:
-        Console(stderr=True, soft_wrap=True).print(
+        Console(stderr=True, soft_wrap=True, emoji=False).print(
             f"[bold red]error:[/bold red] {escape(str(error))}"
         )
         sys.exit(2)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from tf_transformer.errors import InputError
@@ -16,7 +15,9 @@ from tf_transformer.rooms import need
 def show(path: Path, console: Console) -> None:
     """Prints a table; InputError when the path holds nothing of ours."""
     if path.is_file() or not path.exists():
-        console.print(escape(need("training.recipe").load_recipe(str(path)).to_toml()))
+        # As it is, whatever the width: it can be written to a file and used.
+        text = need("training.recipe").load_recipe(str(path)).to_toml()
+        console.print(text, markup=False, emoji=False, soft_wrap=True, end="")
         return
     load_tensorflow()
     from tf_transformer.run_files import TRANSLATOR_FILE

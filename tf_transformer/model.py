@@ -73,7 +73,7 @@ def build_attention_model(model: keras.Model) -> keras.Model:
     ...         "tiny", source_vocabulary_size=50, target_vocabulary_size=50
     ...     )
     ... )
-    >>> build_attention_model(model).output_shape["cross"]
+    >>> build_attention_model(model).output["cross"].shape
     (None, 4, 4, None, None)
     """
     encoder_embedding, decoder_embedding = embeddings_of(model)
@@ -82,14 +82,16 @@ def build_attention_model(model: keras.Model) -> keras.Model:
     decoder_token_ids = keras.Input((None,), dtype="int32", name="decoder_token_ids")
     encoder_mask, decoder_mask = padding_mask(encoder_token_ids), padding_mask(decoder_token_ids)
 
-    source = encoder_embedding(encoder_token_ids)
+    # Layers of their own, not the stacks' calls: those would drop out with `training=True`.
+    output, weights = EncoderAttention(encoder, name="encoder_attention")(
+        encoder_embedding(encoder_token_ids), padding_mask=encoder_mask
+    )
     own, cross = DecoderAttention(decoder, name="decoder_attention")(
         decoder_embedding(decoder_token_ids),
-        encoder(source, padding_mask=encoder_mask),
+        output,
         padding_mask=decoder_mask,
         encoder_padding_mask=encoder_mask,
     )
-    weights = EncoderAttention(encoder, name="encoder_attention")(source, padding_mask=encoder_mask)
     return keras.Model(
         {"encoder_token_ids": encoder_token_ids, "decoder_token_ids": decoder_token_ids},
         {"encoder": weights, "decoder": own, "cross": cross},

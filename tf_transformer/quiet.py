@@ -17,7 +17,7 @@ def load_tensorflow() -> None:
         import tensorflow  # noqa: F401
 
         return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what matters is raised as well
     with _stderr_aside():
         import tensorflow as tf
 

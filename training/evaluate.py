@@ -57,7 +57,9 @@ def check_installed() -> Any:
 
 def as_table(scores: Scores) -> Table:
     """For the terminal."""
-    table = Table("score", "value", "signature", title=f"{scores.lines:,} lines")
+    table = Table("score", "value", title=f"{scores.lines:,} lines")
+    # Whole on every terminal: a score is worth its signature.
+    table.add_column("signature", overflow="fold")
     table.add_row("BLEU", f"{scores.bleu:.2f}", scores.bleu_signature)
     table.add_row("chrF2", f"{scores.chrf:.2f}", scores.chrf_signature)
     table.add_row("exact match", f"{scores.exact_match:.1%}", "")

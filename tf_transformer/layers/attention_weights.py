@@ -12,14 +12,16 @@ Tensor: TypeAlias = keras.KerasTensor
 
 
 class StackAttention(keras.layers.Layer):
-    """Calls a stack for what its layers look at instead of what they give on.
+    """Calls a stack for what its layers look at.
+
+    `call` has no `training`: a functional model would set it in every layer that takes it.
 
     Args:
-        stack: a built `Encoder` or `Decoder`; nothing is copied.
+        stack: a built `Encoder` or `Decoder`; nothing is copied, its precision is taken over.
     """
 
     def __init__(self, stack: Encoder | Decoder, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{"dtype": stack.dtype_policy, **kwargs})
         self.stack = stack
 
     def build(self, *shapes: tuple) -> None:
@@ -44,7 +46,7 @@ class StackAttention(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("tf_transformer")
 class EncoderAttention(StackAttention):
-    """Where the encoder looks.
+    """Where the encoder looks, and what it gives on to the decoder.
 
     Args:
         stack: an `Encoder`.
@@ -52,18 +54,22 @@ class EncoderAttention(StackAttention):
     Call arguments: as `Encoder`'s.
 
     Returns:
-        (B, L, N, S, S) float32, without dropout; L are the stack's layers.
+        The encoder's output (B, S, D) and its weights (B, L, N, S, S) float32, L its layers; both
+        without dropout.
     """
 
     stack: Encoder
 
-    def call(self, x: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+    def call(self, x: Tensor, padding_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """See the class."""
-        return ops.stack(self.stack.attend(x, padding_mask, training=False)[1], axis=1)
+        output, weights = self.stack.attend(x, padding_mask, training=False)
+        return output, ops.stack(weights, axis=1)
 
-    def compute_output_spec(self, x: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """(B, L, N, S, S) float32."""
-        return self._spec(x, x)
+    def compute_output_spec(
+        self, x: Tensor, padding_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """(B, S, D), and (B, L, N, S, S) float32."""
+        return keras.KerasTensor(x.shape, self.compute_dtype), self._spec(x, x)
 
 
 @keras.saving.register_keras_serializable("tf_transformer")
