@@ -90,13 +90,19 @@ def test_a_long_line_has_a_batch_of_its_own():
 
 
 def test_a_file_of_any_length_is_read_a_window_at_a_time():
-    """From an endless file: the first answers come after at most some thousand lines."""
-    read = itertools.count()
-    texts = (f"line {next(read)}" for _ in itertools.repeat(None))
-    answers = stream(Fake(), texts)
-    first = [next(answers)["text"] for _ in range(10_000)]
-    assert first == [f"LINE {n}" for n in range(10_000)]
-    assert next(read) <= 10_000 + 5_000
+    """The answer to a line comes after at most 5,000 more were read."""
+    asked = 0
+
+    def lines():
+        for number in range(30_000):
+            assert number < asked + 5_000, "read too far ahead"
+            yield f"line {number}"
+
+    answers = stream(Fake(), lines())
+    for number in range(30_000):
+        asked = number
+        assert next(answers)["text"] == f"LINE {number}"
+    assert next(answers, None) is None
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_file():

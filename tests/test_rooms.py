@@ -1,5 +1,6 @@
 """tf_transformer/rooms.py: the rooms of this very installation, never a folder of somebody else."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,22 @@ def test_a_foreign_module_that_is_loaded_already_is_not_taken(tmp_path, wheel):
         called, file = ask("training", tmp_path, site, before="import training")
         assert not file.startswith(str(tmp_path / "training.py"))
         assert called in ("None", "tf_transformer.training")
+
+
+@pytest.mark.case("57")
+def test_a_program_run_with_m_has_the_keras_classes(tmp_path):
+    """Only our own command does without them, and `python -m` hides who is running."""
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__init__.py").write_text("import tf_transformer")
+    (tmp_path / "program" / "__main__.py").write_text(
+        "import keras; print(sorted(keras.saving.get_custom_objects()))"
+    )
+    command = [sys.executable, "-m", "program", "tf-transformer"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name in ("SmoothedCrossEntropy", "TransformerSchedule", "MultiHeadAttention"):
+        assert f"'tf_transformer>{name}'" in done.stdout
 
 
 def test_a_room_that_is_nowhere():

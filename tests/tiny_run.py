@@ -81,12 +81,13 @@ class Place:
 
     def train(self, run: Path, *settings: str, data: Path | None = None) -> str:
         """Trains by the recipe with `settings` over it; keeps `printed` and `translator`."""
-        console = Console(file=io.StringIO(), width=200)
+        screen = io.StringIO()
         try:
             recipe = load_recipe(self.recipe, settings)
+            console = Console(file=screen, width=200)
             self.translator = train(recipe, data or self.data, run, console)
         finally:
-            self.printed = console.file.getvalue()
+            self.printed = screen.getvalue()
         return self.printed
 
 

@@ -95,8 +95,9 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_command_line() -> bool:
-    # Python runs `python -m tf_transformer` with "-m" in place of the program's name.
-    return Path(sys.argv[0]).stem == "tf-transformer" or sys.argv[0] == "-m"
+    if sys.argv[0] == "-m":  # so Python calls a program that it is still looking for
+        return ("-m", "tf_transformer") in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
+    return Path(sys.argv[0]).stem == "tf-transformer"
 
 
 if not _is_command_line():

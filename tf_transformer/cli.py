@@ -149,9 +149,9 @@ def export(
 
 @app.command()
 def info(
-    path: Annotated[Path, typer.Argument(help="A run directory, an export, or a recipe.")],
+    path: Annotated[Path, typer.Argument(help="A run, an export, a recipe, or a preset: base.")],
 ) -> None:
-    """Say what a run directory, a SavedModel or a recipe is."""
+    """Say what a run directory, a SavedModel, a recipe or a preset is."""
     from tf_transformer.info import show
 
     show(path, Console())

@@ -1,5 +1,6 @@
-"""What a path holds: a run, an export or a recipe, told to a person."""
+"""What a path holds, a run, an export or a recipe, or what a preset is, told to a person."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tf_transformer.config import PRESETS, TransformerConfig
 from tf_transformer.errors import InputError
 from tf_transformer.quiet import load_tensorflow
 from tf_transformer.rooms import need
 
+_VOCABULARY = 37_000  # of a preset, which has none: the paper's (section 5.1)
+
 
 def show(path: Path, console: Console) -> None:
-    """Prints a table; InputError when the path holds nothing of ours."""
+    """Prints a table; InputError when the path holds nothing of ours and names no preset."""
+    if str(path) in PRESETS and not path.exists():
+        _show_preset(str(path), console)
+        return
     if path.is_file() or not path.exists():
         # As it is, whatever the width: it can be written to a file and used.
         text = need("training.recipe").load_recipe(str(path)).to_toml()
@@ -33,20 +40,25 @@ def show(path: Path, console: Console) -> None:
         )
 
 
-def _show_run(path: Path, console: Console) -> None:
-    import dataclasses
+def _show_preset(name: str, console: Console) -> None:
+    load_tensorflow()
+    import keras
 
+    from tf_transformer.model import build_transformer
+
+    sizes = dict.fromkeys(("source_vocabulary_size", "target_vocabulary_size"), _VOCABULARY)
+    config = TransformerConfig.from_preset(name, **sizes)
+    with keras.StatelessScope(initialize_variables=False):  # shapes alone: big takes a gigabyte
+        model = build_transformer(config)
+        console.print(_layers(f"{name}, with a vocabulary of {_VOCABULARY:,}", model))
+    console.print(_record("Configuration", dataclasses.asdict(config)))
+
+
+def _show_run(path: Path, console: Console) -> None:
     from tf_transformer.run_files import build_in_float32, read_run
 
     config, source, target, decoding = read_run(path)
-    model = build_in_float32(config)
-    parts = Table("layer", "class", "output", "parameters", title=f"The model in {path}")
-    for layer in model.layers:
-        if layer.count_params():
-            shape = getattr(layer.output, "shape", "") if len(layer._inbound_nodes) == 1 else ""
-            parts.add_row(layer.name, type(layer).__name__, str(shape), f"{layer.count_params():,}")
-    parts.add_row("all", "", str(model.output_shape), f"{model.count_params():,}")
-    console.print(parts)
+    console.print(_layers(f"The model in {path}", build_in_float32(config)))
     console.print(_record("Configuration", dataclasses.asdict(config)))
     console.print(_record("Decoding", decoding))
     shared = "shared" if source is target else "one a side"
@@ -67,6 +79,22 @@ def _show_saved_model(path: Path, console: Console) -> None:
     if saved.metadata:
         console.print(f"{METADATA_FILE}:")
         console.print_json(json.dumps(saved.metadata))
+
+
+def _layers(title: str, model: Any) -> Table:
+    """Every layer with weights, one of the equal layers of a stack, and the whole."""
+    table = Table("layer", "class", "output", "parameters", title=title)
+    for layer in model.layers:
+        if layer.count_params():
+            # A shared embedding is called more than once.
+            shapes = dict.fromkeys(str(node.outputs[0].shape) for node in layer._inbound_nodes)
+            count = f"{layer.count_params():,}"
+            table.add_row(layer.name, type(layer).__name__, "\n".join(shapes), count)
+        for block in getattr(layer, "blocks", [])[:1]:
+            each = f"  each of {len(layer.blocks)}"
+            table.add_row(each, type(block).__name__, "", f"{block.count_params():,}")
+    table.add_row("all", "", str(model.output_shape), f"{model.count_params():,}")
+    return table
 
 
 def _record(title: str, fields: dict[str, Any]) -> Table:
