@@ -90,9 +90,11 @@ def without_optimizer(model: keras.Model) -> keras.Model:
     return keras.Model(model.input, model.output, name=model.name)
 
 
-def load_weights(model: keras.Model, directory: str | os.PathLike[str]) -> None:
+def load_weights(
+    model: keras.Model, directory: str | os.PathLike[str], file: str = WEIGHTS_FILE
+) -> None:
     """Reads them back; InputError when the file is broken or of another model."""
-    path = Path(directory) / WEIGHTS_FILE
+    path = Path(directory) / file
     try:
         model.load_weights(path)
         stored = _count_arrays(path)

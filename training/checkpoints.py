@@ -14,7 +14,12 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.run_files import TRANSLATOR_FILE, save_weights, without_optimizer
+from tf_transformer.run_files import (
+    TRANSLATOR_FILE,
+    load_weights,
+    save_weights,
+    without_optimizer,
+)
 
 _NAME = re.compile(r"step-(\d+)\.weights\.h5")
 
@@ -112,11 +117,7 @@ def average(model: keras.Model, files: Sequence[Path]) -> None:
     total: list[Any] = []
     model = without_optimizer(model)
     for path in files:
-        try:
-            model.load_weights(path)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise InputError(f"{path} does not hold weights of this model: {reason}") from error
+        load_weights(model, path.parent, path.name)
         weights = [np.asarray(weight, np.float64) for weight in model.get_weights()]
         total = weights if not total else [a + b for a, b in zip(total, weights, strict=True)]
     model.set_weights([weight / len(files) for weight in total])

@@ -125,17 +125,16 @@ class MultiHeadAttention(keras.layers.Layer):
                 "`head_dim` and `value_dim` are given. Received: query shape "
                 f"{tuple(query_shape)}, num_heads={self.num_heads}"
             )
+        value_shape = value_shape or query_shape
         head_dim = self.head_dim or width // self.num_heads
         value_dim = self.value_dim or width // self.num_heads
-        self.query = self._project(self.num_heads * head_dim, "query", query_shape)
-        value_shape = value_shape or query_shape
-        self.key = self._project(self.num_heads * head_dim, "key", value_shape)
-        self.value = self._project(self.num_heads * value_dim, "value", value_shape)
-        self.output_projection = self._project(
-            width, "output", (*query_shape[:-1], self.num_heads * value_dim)
-        )
+        keys_width, values_width = self.num_heads * head_dim, self.num_heads * value_dim
+        self.query = self._project(keys_width, "query", query_shape)
+        self.key = self._project(keys_width, "key", value_shape)
+        self.value = self._project(values_width, "value", value_shape)
+        self.output_projection = self._project(width, "output", (*query_shape[:-1], values_width))
         if self.position is not None:
-            self.position.build((None, self.num_heads, None, head_dim))
+            self.position.build((None, self.num_heads, None, head_dim), value_dim)
         self.built = True
 
     def call(
