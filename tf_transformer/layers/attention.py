@@ -134,7 +134,8 @@ class MultiHeadAttention(keras.layers.Layer):
         self.value = self._project(values_width, "value", value_shape)
         self.output_projection = self._project(width, "output", (*query_shape[:-1], values_width))
         if self.position is not None:
-            self.position.build((None, self.num_heads, None, head_dim), value_dim)
+            self.position.value_dim = value_dim
+            self.position.build((None, self.num_heads, None, head_dim))
         self.built = True
 
     def call(
@@ -187,8 +188,8 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.position is not None:
             context = self.position.add_to_context(context, dropped[0], start)
         context = ops.transpose(context, (0, 2, 1, 3))  # (B, T, N, H)
-        batch, length = ops.shape(context)[:2]
-        joined = ops.reshape(context, (batch, length, context.shape[2] * context.shape[3]))
+        width = context.shape[2] * context.shape[3]
+        joined = ops.reshape(context, (*ops.shape(context)[:2], width))
         return self.output_projection(joined), weights
 
     def compute_output_shape(self, query_shape: tuple, value_shape: tuple | None = None) -> tuple:
@@ -215,6 +216,5 @@ class MultiHeadAttention(keras.layers.Layer):
         return dense
 
     def _split(self, x: Tensor) -> Tensor:
-        batch, length = ops.shape(x)[:2]
-        heads = ops.reshape(x, (batch, length, self.num_heads, x.shape[-1] // self.num_heads))
-        return ops.transpose(heads, (0, 2, 1, 3))  # (B, N, T, H)
+        shape = (*ops.shape(x)[:2], self.num_heads, x.shape[-1] // self.num_heads)
+        return ops.transpose(ops.reshape(x, shape), (0, 2, 1, 3))  # (B, N, T, H)

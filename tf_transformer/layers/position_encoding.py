@@ -17,10 +17,7 @@ class PositionEncoding(keras.layers.Layer):
     """
 
     in_attention = False
-
-    def build(self, input_shape: tuple, value_dim: int | None = None) -> None:
-        """For embeddings (B, T, D), or inside attention for heads (B, N, T, H) and their values."""
-        self.built = True
+    value_dim: int | None = None  # of the values' heads; set by the attention that owns the scheme
 
     def call(self, x: Tensor, start: Any = 0) -> Tensor:
         """Embeddings (B, T, D) -> embeddings with their positions (B, T, D)."""

@@ -57,14 +57,14 @@ class SinusoidalHalves(SinusoidalPositions):
     Needs an even width of at least 4.
     """
 
-    def build(self, input_shape: tuple, value_dim: int | None = None) -> None:
+    def build(self, input_shape: tuple) -> None:
         """Checks the width."""
         if input_shape[-1] % 2 or input_shape[-1] < 4:
             raise ValueError(
                 f"{self.name}: halves of sines and cosines need an even width of at least 4. "
                 f"Received: input shape {tuple(input_shape)}"
             )
-        super().build(input_shape, value_dim)
+        super().build(input_shape)
 
     def table(self, position: Tensor, width: int) -> Tensor:
         """Positions (T,) float32 -> (T, D) float32."""
@@ -86,7 +86,7 @@ class LearnedPositions(PositionEncoding):
         super().__init__(**kwargs)
         self.max_positions = max_positions
 
-    def build(self, input_shape: tuple, value_dim: int | None = None) -> None:
+    def build(self, input_shape: tuple) -> None:
         """Makes the table for (B, T, D)."""
         width = input_shape[-1]
         self.positions = self.add_weight(
@@ -156,11 +156,13 @@ class RelativePositions(PositionEncoding):
         super().__init__(**kwargs)
         self.max_distance = max_distance
 
-    def build(self, input_shape: tuple, value_dim: int | None = None) -> None:
-        """Makes both tables for heads (B, N, T, H) and values as wide or of `value_dim`."""
+    def build(self, input_shape: tuple) -> None:
+        """Makes both tables for heads (B, N, T, H) and values of `value_dim`, or as wide."""
         rows, width = 2 * self.max_distance + 1, input_shape[-1]
         self.keys = self.add_weight((rows, width), "glorot_uniform", name="keys")
-        self.values = self.add_weight((rows, value_dim or width), "glorot_uniform", name="values")
+        self.values = self.add_weight(
+            (rows, self.value_dim or width), "glorot_uniform", name="values"
+        )
         self.built = True
 
     def score_bias(self, query: Tensor, key: Tensor, start: Any = 0) -> Tensor:
