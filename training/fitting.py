@@ -1,7 +1,5 @@
 """The updates themselves: `model.fit` from the last update on, with everything around it."""
 
-import importlib.util
-import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +17,6 @@ from .checkpoints import Checkpoints
 from .corpus import Corpus
 from .progress import ProgressReport
 from .recipe import Recipe
-
-_log = logging.getLogger(__name__)
 
 
 def fit(
@@ -112,15 +108,11 @@ def _bleu(recipe: Recipe, greedy: Translator, valid: Corpus) -> list[keras.callb
 
 def _keepers(recipe: Recipe, run: Path, checkpoints: Checkpoints) -> list[keras.callbacks.Callback]:
     settings = recipe.training
-    callbacks: list[keras.callbacks.Callback] = [
+    return [
         Limits(checkpoints.step, settings.max_steps, settings.max_minutes),
         Keeper(checkpoints, run / "history.jsonl"),
+        keras.callbacks.TensorBoard(run / "logs", write_graph=False, update_freq=100),
     ]
-    if importlib.util.find_spec("tensorboard") is None:
-        _log.info("No TensorBoard logs: pip install 'tf_transformer[tensorboard]' for them.")
-        return callbacks
-    board = keras.callbacks.TensorBoard(run / "logs", write_graph=False, update_freq=100)
-    return [*callbacks, board]
 
 
 def _samples(

@@ -231,7 +231,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(recipe_file, key, hint):
         ("[model]\nnum_layers = 1.5", "model.num_layers must be a valid integer; received 1.5"),
         ("[model]\nnorm_first = 'yes'", "model.norm_first must be a valid boolean; received 'yes'"),
         ("[model]\nhidden_dim = 10", "model: `hidden_dim` must be divisible by `num_heads`"),
-        ("[model]\ndropout = 1.5", "model: `dropout` must be at least 0 and below 1. Received"),
+        ("[model]\ndropout = 1.5", "model: `dropout` must be a number of at least 0 and below 1"),
         ("[model]\nposition = 'x'", "model: `position` must be one of sinusoidal, "),
         ("[model]\npreset = 'huge'", "model: `preset` must be one of tiny, base, "),
         ("[model]\npreset = 1", "model.preset must be a valid string; received 1"),

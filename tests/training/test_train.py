@@ -18,7 +18,7 @@ import tensorflow as tf
 from tests.tiny_run import BATCHES, TRAIN, VALID, digest, write_corpus
 from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
-from training import callbacks, fitting
+from training import callbacks
 from training.callbacks import Limits
 from training.checkpoints import Checkpoints, average
 from training.recipe import load_recipe
@@ -448,7 +448,7 @@ def test_average(tmp_path):
     tiny_model(1, width=4).save_weights(tmp_path / "other.weights.h5")
     (tmp_path / "text.weights.h5").write_text("no weights")
     for file in ("other", "text", "missing"):
-        with pytest.raises(InputError, match=f"{file}.weights.h5 does not hold weights"):
+        with pytest.raises(InputError, match=f"{file}.weights.h5 does not hold the weights"):
             average(tiny_model(), [files[1], tmp_path / f"{file}.weights.h5"])
     with pytest.raises(InputError, match="at least one"):
         average(tiny_model(), [])
@@ -522,18 +522,3 @@ def test_a_loss_that_is_no_number_names_the_update(loss):
     limits.on_train_batch_end(0, {"loss": 3.0})
     with pytest.raises(InputError, match="after update 43"):
         limits.on_train_batch_end(1, {"loss": loss})
-
-
-def test_tensorboard_may_be_missing(place, tmp_path, monkeypatch, caplog):
-    found = fitting.importlib.util.find_spec
-    monkeypatch.setattr(
-        fitting.importlib.util,
-        "find_spec",
-        lambda name, *rest: None if name == "tensorboard" else found(name, *rest),
-    )
-    recipe = load_recipe(place.recipe)
-    checkpoints = Checkpoints(tmp_path, tiny_model())
-    with caplog.at_level("INFO"):
-        kinds = [type(each).__name__ for each in fitting._keepers(recipe, tmp_path, checkpoints)]
-    assert kinds == ["Limits", "Keeper"]
-    assert "tf_transformer[tensorboard]" in caplog.text
