@@ -43,9 +43,9 @@ def batch(vocabulary: int):
 
 
 def ours(size: dict, threads: int) -> Step:
-    """This package, stock compile and train function."""
+    """This package: our layers, loss and Adam through Keras's compile and train function."""
     from tf_transformer import TransformerConfig, build_transformer
-    from training import SmoothedCrossEntropy
+    from training import FusedAdam
 
     config = TransformerConfig(
         source_vocabulary_size=size["vocabulary"],
@@ -57,15 +57,13 @@ def ours(size: dict, threads: int) -> Step:
         norm_first=True,
     )
     inputs = ("encoder_token_ids", "decoder_token_ids")
-    return keras_step(build_transformer(config), SmoothedCrossEntropy(0.1), size, threads, inputs)
+    return keras_step(build_transformer(config), FusedAdam, size, inputs)
 
 
 def keras_hub(size: dict, threads: int) -> Step:
-    """KerasHub's TransformerEncoder and TransformerDecoder layers with our loss."""
+    """KerasHub's TransformerEncoder and TransformerDecoder layers, our loss, Keras's Adam."""
     import keras
     import keras_hub as hub
-
-    from training import SmoothedCrossEntropy
 
     source = keras.Input((None,), dtype="int32", name="source")
     target = keras.Input((None,), dtype="int32", name="target")
@@ -93,18 +91,17 @@ def keras_hub(size: dict, threads: int) -> Step:
         y = hub.layers.TransformerDecoder(**sizes)(y, x, **masks)
     y = keras.layers.LayerNormalization(epsilon=1e-6)(y)
     model = keras.Model({"source": source, "target": target}, table(y, reverse=True))
-    return keras_step(model, SmoothedCrossEntropy(0.1), size, threads, ("source", "target"))
+    return keras_step(model, keras.optimizers.Adam, size, ("source", "target"))
 
 
-def keras_step(model, loss, size: dict, threads: int, names: tuple[str, str]) -> Step:
+def keras_step(model, optimizer, size: dict, names: tuple[str, str]) -> Step:
     """A step through Keras's own train function, without callbacks."""
-    import keras
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    tf.config.threading.set_inter_op_parallelism_threads(threads)
-    adam = keras.optimizers.Adam(1e-4, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
-    model.compile(adam, loss=loss, jit_compile=False)
+    from training import SmoothedCrossEntropy
+
+    adam = optimizer(1e-4, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    model.compile(adam, loss=SmoothedCrossEntropy(0.1), jit_compile=False)
     source, decoder, labels, _ = batch(size["vocabulary"])
     data = tf.data.Dataset.from_tensors(({names[0]: source, names[1]: decoder}, labels)).repeat()
     iterator = iter(data.prefetch(2))
@@ -219,6 +216,8 @@ def main() -> None:
         print(json.dumps(found))
         return
     environment = {**os.environ, "TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    for name in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+        environment[name] = str(chosen.threads)
     environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     rounds: list[dict[str, dict]] = []
     for _ in range(chosen.rounds):

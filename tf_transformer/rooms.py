@@ -37,5 +37,10 @@ def need(name: str) -> ModuleType:
 
 def register_keras_classes() -> None:
     """Imports what compiled models name in their files: losses, metrics, schedules."""
-    for module in ("training.losses", "training.metrics", "training.schedule"):
+    for module in (
+        "training.losses",
+        "training.metrics",
+        "training.optimizer",
+        "training.schedule",
+    ):
         room(module)

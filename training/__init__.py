@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .corpus import Corpus, read_pairs, read_split, read_tsv
     from .losses import SmoothedCrossEntropy
     from .metrics import Perplexity, TokenAccuracy, TokenNLL
+    from .optimizer import FusedAdam
     from .recipe import Recipe, load_recipe
     from .schedule import TransformerSchedule
 
@@ -24,6 +25,7 @@ _HOMES = {
     "read_split": ".corpus",
     "read_tsv": ".corpus",
     "SmoothedCrossEntropy": ".losses",
+    "FusedAdam": ".optimizer",
     "Perplexity": ".metrics",
     "TokenAccuracy": ".metrics",
     "TokenNLL": ".metrics",
@@ -35,6 +37,7 @@ _HOMES = {
 __all__ = [
     "Batches",
     "Corpus",
+    "FusedAdam",
     "Perplexity",
     "Recipe",
     "SmoothedCrossEntropy",

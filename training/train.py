@@ -21,6 +21,7 @@ from .evaluate import check_installed
 from .fitting import fit
 from .losses import SmoothedCrossEntropy
 from .metrics import TokenAccuracy, TokenNLL
+from .optimizer import FusedAdam
 from .recipe import Recipe
 from .run_directory import RunDirectory
 from .schedule import TransformerSchedule
@@ -131,7 +132,7 @@ def _compiled(recipe: Recipe, config: TransformerConfig) -> keras.Model:
     schedule = TransformerSchedule(
         config.hidden_dim, settings.warmup_steps, scale=settings.learning_rate
     )
-    optimizer: Any = keras.optimizers.Adam(
+    optimizer: Any = FusedAdam(
         schedule,
         beta_1=settings.beta_1,
         beta_2=settings.beta_2,
