@@ -68,14 +68,15 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         total = ops.sum(cost * weights)
         if self.reduction == "sum":
             return total
-        return ops.divide_no_nan(total, _over_replicas(ops.sum(weights)))
+        return ops.divide_no_nan(total, over_replicas(ops.sum(weights)))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
-def _over_replicas(count: Tensor) -> Tensor:
+def over_replicas(count: Tensor) -> Tensor:
+    """The sum of `count` over all replicas of a `tf.distribute` strategy, if there is one."""
     # Keras sums the gradients of the replicas; each must divide by the tokens of all of them.
     if keras.backend.backend() != "tensorflow":
         return count

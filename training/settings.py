@@ -125,6 +125,7 @@ class TrainingSettings(Section):
     learning_rate: AboveZero = 1.0
     warmup_steps: Positive = 4000
     label_smoothing: Rate = 0.1
+    r_drop: Annotated[float, Field(ge=0)] = 0.0
     clip_norm: AboveZero | None = None
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = "float32"
     jit_compile: bool = False

@@ -25,6 +25,7 @@ from .optimizer import FusedAdam
 from .recipe import Recipe
 from .run_directory import RunDirectory
 from .schedule import TransformerSchedule
+from .trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +127,7 @@ def _compiled(recipe: Recipe, config: TransformerConfig) -> keras.Model:
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(settings.precision)
     try:
-        model = build_transformer(config)
+        model = Trainer(build_transformer(config), settings.r_drop)
     finally:
         keras.config.set_dtype_policy(policy)
     schedule = TransformerSchedule(
