@@ -1,5 +1,8 @@
 """Figure 1 of the paper in one function."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import keras
 
 from tf_transformer.config import TransformerConfig
@@ -51,6 +54,17 @@ def build_transformer(config: TransformerConfig) -> keras.Model:
         logits,
         name="transformer",
     )
+
+
+@contextmanager
+def under_policy(policy: str) -> Iterator[None]:
+    """What is built inside has this Keras dtype policy, such as `"mixed_bfloat16"`."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 def embeddings_of(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:

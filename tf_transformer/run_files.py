@@ -11,7 +11,7 @@ import keras
 
 from tf_transformer.config import TransformerConfig
 from tf_transformer.errors import InputError
-from tf_transformer.model import build_transformer
+from tf_transformer.model import build_transformer, under_policy
 from tf_transformer.options import DecodingOptions
 from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
 
@@ -68,12 +68,8 @@ def read_run(
 
 def build_in_float32(config: TransformerConfig) -> keras.Model:
     """The model to decode with: under half precision the cached steps skip Keras's casts."""
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("float32")
-    try:
+    with under_policy("float32"):
         return build_transformer(config)
-    finally:
-        keras.config.set_dtype_policy(policy)
 
 
 def save_weights(

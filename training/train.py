@@ -3,29 +3,22 @@
 import dataclasses
 import os
 from pathlib import Path
-from typing import Any
 
 import keras
 from rich.console import Console
 
-from tf_transformer.config import TransformerConfig
-from tf_transformer.model import build_transformer
 from tf_transformer.options import DecodingOptions
 from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
 from tf_transformer.translator import Translator
 
 from .batching import Batches
 from .checkpoints import Checkpoints, average
+from .compiling import compiled
 from .corpus import Corpus, read_split
 from .evaluate import check_installed
 from .fitting import fit
-from .losses import SmoothedCrossEntropy
-from .metrics import TokenAccuracy, TokenNLL
-from .optimizer import FusedAdam
 from .recipe import Recipe
 from .run_directory import RunDirectory
-from .schedule import TransformerSchedule
-from .trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +64,7 @@ def train(
         tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
     )
     run.compare(config, corpora["train"])
-    model = _compiled(recipe, config)
+    model = compiled(recipe.training, config)
     translator = Translator(model, tokenizers.source, tokenizers.target, options)
     checkpoints = Checkpoints(run.path, model, recipe.training.keep_checkpoints)
     step = checkpoints.restore()
@@ -119,36 +112,6 @@ def _batches(recipe: Recipe, corpus: Corpus, tokenizers: Pair, split: str) -> Ba
         pad_to_multiple_of=recipe.training.pad_to_multiple_of,
         seed=recipe.training.seed,
     )
-
-
-def _compiled(recipe: Recipe, config: TransformerConfig) -> keras.Model:
-    settings = recipe.training
-    keras.utils.set_random_seed(settings.seed)
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(settings.precision)
-    try:
-        model = Trainer(build_transformer(config), settings.r_drop)
-    finally:
-        keras.config.set_dtype_policy(policy)
-    schedule = TransformerSchedule(
-        config.hidden_dim, settings.warmup_steps, scale=settings.learning_rate
-    )
-    optimizer: Any = FusedAdam(
-        schedule,
-        beta_1=settings.beta_1,
-        beta_2=settings.beta_2,
-        epsilon=settings.epsilon,
-        global_clipnorm=settings.clip_norm,
-    )
-    if settings.precision == "mixed_float16":
-        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
-    model.compile(
-        optimizer,
-        loss=SmoothedCrossEntropy(settings.label_smoothing),
-        metrics=[TokenNLL(), TokenAccuracy()],
-        jit_compile=settings.jit_compile,
-    )
-    return model
 
 
 def _describe(
