@@ -88,13 +88,18 @@ def penalty(length: int, alpha: float) -> float:
     return ((5.0 + length) / 6.0) ** alpha
 
 
+def token_log_probs(language: Language, tokens: tuple[int, ...]) -> list[float]:
+    """log P of each token of one sequence in the one row of `language`."""
+    history = [language.ids.start, *tokens]
+    return [
+        float(language.log_probs(np.array([history[: place + 1]]))[0, 0, token])
+        for place, token in enumerate(tokens)
+    ]
+
+
 def log_prob(language: Language, tokens: tuple[int, ...]) -> float:
-    """log P of one sequence in the one row of `language`, token by token."""
-    total, history = 0.0, [language.ids.start]
-    for token in tokens:
-        total += float(language.log_probs(np.array([history]))[0, 0, token])
-        history.append(token)
-    return total
+    """log P of one sequence in the one row of `language`."""
+    return sum(token_log_probs(language, tokens))
 
 
 def all_hypotheses(language: Language, max_length: int, alpha: float) -> list[list[Hypothesis]]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.decoding.brute_force import CONTEXTS, Hypothesis, Language, log_prob, penalty
+from tests.decoding.brute_force import CONTEXTS, Hypothesis, Language, penalty, token_log_probs
 from tf_transformer.decoding import Search, SearchResult
 
 
@@ -53,17 +53,34 @@ def _remember(token_ids: tf.Tensor, state: Any, index: tf.Tensor) -> tuple[tf.Te
     return context, {"tokens": tokens, "more": [total, column]}
 
 
+def say(step: Any) -> Any:
+    """The step function, saying too what it was asked: the token, and (index, token) again."""
+
+    def saying(token_ids: tf.Tensor, state: Any, index: tf.Tensor) -> Any:
+        logits, state = step(token_ids, state, index)
+        both = tf.stack([tf.fill(tf.shape(token_ids), index), token_ids], axis=1)
+        return logits, state, {"asked": token_ids, "both": tf.cast(both, tf.float32)}
+
+    return saying
+
+
+def silence(rows: Any) -> dict[str, tf.Tensor]:
+    """The `extras` of `say` for R rows."""
+    return {"asked": tf.zeros([rows], tf.int32), "both": tf.zeros([rows, 2])}
+
+
 def run(
-    search: Search, language: Language, limits: Any, calls: list[int] | None = None
+    search: Search, language: Language, limits: Any, calls: list[int] | None = None, **wishes: Any
 ) -> SearchResult:
     """Searches the B languages with their limits (B,)."""
     beams, limits = search.num_beams, tf.constant(limits, tf.int32)
-    return search(make_step(language, beams, calls), start(language, len(limits), beams), limits)
+    step, state = make_step(language, beams, calls), start(language, len(limits), beams)
+    return search(step, state, limits, **wishes)
 
 
 def hypotheses(result: SearchResult) -> list[list[Hypothesis]]:
     """Each row's filled places."""
-    ids, lengths, scores, log_probs, finished = (np.asarray(part) for part in result)
+    ids, lengths, scores, log_probs, finished = (np.asarray(part) for part in result[:5])
     return [
         [
             Hypothesis(
@@ -81,17 +98,19 @@ def hypotheses(result: SearchResult) -> list[list[Hypothesis]]:
 
 def check(search: Search, language: Language, limits: Any, result: SearchResult) -> None:
     """All that is true of any search's result, whatever it found."""
-    ids, lengths, scores, log_probs, finished = (np.asarray(part) for part in result)
+    ids, lengths, scores, log_probs, finished, of_tokens = map(np.asarray, result[:6])
     batch, beams, longest = len(limits), search.num_beams, max([0, *limits])
     assert ids.shape == (batch, beams, longest) and ids.dtype == np.int32
     assert lengths.shape == scores.shape == log_probs.shape == finished.shape == (batch, beams)
     assert (lengths.dtype, finished.dtype) == (np.int32, bool)
-    assert (scores.dtype, log_probs.dtype) == (np.float32, np.float32)
+    assert scores.dtype == log_probs.dtype == of_tokens.dtype == np.float32
+    assert of_tokens.shape == ids.shape
     special = language.ids
     empty = scores == -np.inf
     assert not np.isnan(scores).any() and not np.isnan(log_probs).any()
     assert (log_probs[empty] == -np.inf).all() and not finished[empty].any()
     assert not lengths[empty].any() and (ids[empty] == special.pad).all()
+    assert not of_tokens[empty].any()
     assert (np.diff(empty.astype(int), axis=1) >= 0).all(), "an empty place before a filled one"
     for row, found in enumerate(hypotheses(result)):
         assert len({one.tokens for one in found}) == len(found), "the same hypothesis twice"
@@ -102,7 +121,10 @@ def check(search: Search, language: Language, limits: Any, result: SearchResult)
             assert special.end not in one.tokens[:-1]
             assert one.finished or len(one.tokens) == limits[row]
             assert (ids[row, k, len(one.tokens) :] == special.pad).all()
-            total = log_prob(language.row(row), one.tokens)
+            of_each = token_log_probs(language.row(row), one.tokens)
+            np.testing.assert_allclose(of_tokens[row, k, : len(of_each)], of_each, 1e-5, 1e-5)
+            assert not of_tokens[row, k, len(of_each) :].any()
+            total = sum(of_each)
             assert math.isclose(one.log_prob, total, rel_tol=1e-5, abs_tol=1e-5)
             score = total / penalty(len(one.tokens), search.alpha)
             assert math.isclose(one.score, score, rel_tol=1e-5, abs_tol=1e-5)

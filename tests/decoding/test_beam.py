@@ -94,10 +94,10 @@ def test_the_graph_equals_eager_execution(kind):
         expected = run(search, language, limits)
         found = in_graph(tf.constant(limits))
         np.testing.assert_array_equal(found.token_ids, expected.token_ids)
-        for one, other in zip(found, expected, strict=True):
+        for one, other in zip(found[:6], expected[:6], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5)
     empty = in_graph(tf.zeros([0], tf.int32))
-    assert [tuple(part.shape) for part in empty] == [(0, 4, 0)] + [(0, 4)] * 4
+    assert [tuple(part.shape) for part in empty[:6]] == [(0, 4, 0), *[(0, 4)] * 4, (0, 4, 0)]
 
 
 @pytest.mark.parametrize("num_beams", [1, 4])
@@ -126,7 +126,7 @@ def test_a_row_is_as_if_it_were_alone(kind, num_beams):
 
 def test_no_rows_give_no_rows():
     result = run(BeamSearch(3), draw("history", 0, 6, seed=0), np.zeros(0, int))
-    assert [tuple(part.shape) for part in result] == [(0, 3, 0)] + [(0, 3)] * 4
+    assert [tuple(part.shape) for part in result[:6]] == [(0, 3, 0), *[(0, 3)] * 4, (0, 3, 0)]
 
 
 # Ties, dead ends, the last position

