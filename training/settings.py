@@ -118,6 +118,9 @@ class TrainingSettings(Section):
     max_minutes: AboveZero | None = None
     batch_tokens: Positive = 4096
     pad_to_multiple_of: Positive = 8
+    subword_sampling: Literal["none", "source", "target", "both"] = "none"
+    subword_alpha: Annotated[float, Field(ge=0)] | None = None
+    word_dropout: Rate = 0.0
     optimizer: Literal["adam"] = "adam"
     beta_1: Rate = 0.9
     beta_2: Rate = 0.98

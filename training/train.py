@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 import keras
 from rich.console import Console
@@ -103,14 +104,24 @@ def _files(recipe: Recipe, tokenizers: Pair) -> dict[str, Tokenizer]:
 
 
 def _batches(recipe: Recipe, corpus: Corpus, tokenizers: Pair, split: str) -> Batches:
+    settings = recipe.training
+    only_training: dict[str, Any] = {}
+    if split == "train":
+        sides = settings.subword_sampling
+        only_training = {
+            "sampling": ("source", "target") if sides == "both" else (sides,),
+            "alpha": settings.subword_alpha,
+            "word_dropout": settings.word_dropout,
+        }
     return Batches(
         corpus,
         tokenizers.source,
         tokenizers.target,
-        batch_tokens=recipe.training.batch_tokens,
+        batch_tokens=settings.batch_tokens,
         max_length=recipe.data.max_length if split == "train" else None,
-        pad_to_multiple_of=recipe.training.pad_to_multiple_of,
-        seed=recipe.training.seed,
+        pad_to_multiple_of=settings.pad_to_multiple_of,
+        seed=settings.seed,
+        **only_training,
     )
 
 

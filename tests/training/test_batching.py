@@ -10,10 +10,13 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tf_transformer.config import END_ID, PAD_ID, START_ID
+from tests.tiny_run import PAIRS
+from tf_transformer.config import END_ID, PAD_ID, START_ID, UNK_ID
 from tf_transformer.errors import InputError
-from training.batching import Batches, Ids
+from tf_transformer.tokenizers import SentencePieceTokenizer
+from training.batching import Batches
 from training.corpus import Corpus
+from training.ids import Ids
 
 FIRST_ID = 4  # below it are the reserved ones
 
@@ -204,6 +207,125 @@ def test_token_counts_are_those_of_the_labels():
         assert sum(counted) == batches.target_tokens
 
 
+# Subword sampling and word dropout.
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def words(request):
+    """Real pieces; 240 pairs, of which the source says which one it is in any segmentation."""
+    texts = [side for pair in PAIRS for side in pair]
+    return SentencePieceTokenizer.train(texts, 120, model_type=request.param)
+
+
+def sampled(words, **options):
+    source, target = zip(*[pair for pair in PAIRS for _ in range(3)], strict=True)
+    given = {"sampling": ("source", "target"), "batch_tokens": 300, "pad_to_multiple_of": 4}
+    return Batches(Corpus(list(source), list(target)), words, words, **{**given, **options})
+
+
+def pairs_of(batch, words):
+    """The text of a batch's pairs."""
+    inputs, labels = batch
+    sides = []
+    for ids in (inputs["encoder_token_ids"], labels):
+        rows = [[i for i in row.tolist() if i not in (PAD_ID, END_ID)] for row in ids]
+        sides.append([words._python.decode(row) for row in rows])
+    return list(zip(*sides, strict=True))
+
+
+def test_sampled_epochs_have_the_same_pairs_in_as_many_batches(words):
+    batches = sampled(words)
+    epochs = [list(batches.epoch(epoch)) for epoch in (0, 1, 2)]
+    for epoch in epochs:
+        assert len(epoch) == len(batches)
+        found = sorted(pair for batch in epoch for pair in pairs_of(batch, words))
+        assert found == sorted(PAIRS * 3)
+        assert max(inputs["encoder_token_ids"].size for inputs, _ in epoch) <= 1.5 * 300
+    lengths = [sum(int((labels != PAD_ID).sum()) for _, labels in epoch) for epoch in epochs]
+    assert len(set(lengths)) == 3 and min(lengths) > 1.05 * batches.target_tokens
+    for epoch, seen in enumerate(epochs):
+        counted = [int((labels != PAD_ID).sum()) for _, labels in seen]
+        assert batches.token_counts(epoch) == counted
+
+
+def test_like_sampled_lengths_are_together(words):
+    """Batches are made from the lengths of their own epoch, not from those of the best cut."""
+    for inputs, labels in sampled(words, pad_to_multiple_of=1).epoch(4):
+        longest = np.maximum((inputs["encoder_token_ids"] > 0).sum(1), (labels > 0).sum(1))
+        assert longest.max() - longest.min() <= 4
+
+
+def test_a_sampled_dataset_from_a_step_on_is_the_rest_of_the_unbroken_one(words):
+    options = {"word_dropout": 0.2}
+    unbroken = taken(sampled(words, **options).dataset(0), 2 * len(sampled(words)) + 3)
+    for step in (3, len(sampled(words)) - 1, 2 * len(sampled(words)) + 1):
+        rest = taken(sampled(words, **options).dataset(step), len(unbroken) - step)
+        assert all(map(equal, rest, unbroken[step:]))
+    assert not all(map(equal, taken(sampled(words, seed=2).dataset(0), 9), unbroken))
+
+
+def test_one_side_may_be_sampled_alone(words):
+    best, one = sampled(words, sampling=()), sampled(words, sampling=["source"])
+    targets = [
+        sorted(tuple(row[row > 0]) for _, labels in each.epoch(0) for row in labels)
+        for each in (best, one)
+    ]
+    assert targets[0] == targets[1]
+    sources = [
+        sum(int((inputs["encoder_token_ids"] > 0).sum()) for inputs, _ in each.epoch(0))
+        for each in (best, one)
+    ]
+    assert sources[1] > 1.05 * sources[0]
+
+
+def test_what_is_too_long_is_decided_by_the_best_cut(words):
+    longest = [max(map(len, words.encode(list(pair)))) + 1 for pair in PAIRS]
+    limit = int(np.median(longest))
+    batches = sampled(words, max_length=limit)
+    assert batches.dropped == 3 * sum(length > limit for length in longest) > 0
+    found = sorted({pair for batch in batches.epoch(0) for pair in pairs_of(batch, words)})
+    assert found == sorted(pair for pair, n in zip(PAIRS, longest, strict=True) if n <= limit)
+
+
+def test_validation_is_never_sampled(words):
+    plain, noisy = sampled(words, sampling=(), word_dropout=0.0), sampled(words, word_dropout=0.5)
+    sides = [
+        sorted(tuple(row) for inputs, _ in each.epoch(None) for row in _stripped(inputs))
+        for each in (plain, noisy)
+    ]
+    assert sides[0] == sides[1]
+
+
+def _stripped(inputs):
+    return [row[row > 0] for row in inputs["encoder_token_ids"]]
+
+
+def test_word_dropout_hides_source_tokens_only():
+    batches = make(random_lengths(400), batch_tokens=500, word_dropout=0.3)
+    plain = make(random_lengths(400), batch_tokens=500)
+    hidden = tokens = 0
+    seen = []
+    for (inputs, labels), (before, before_labels) in zip(
+        batches.epoch(1), plain.epoch(1), strict=True
+    ):
+        ids, whole = inputs["encoder_token_ids"], before["encoder_token_ids"]
+        changed = ids != whole
+        assert (ids[changed] == UNK_ID).all() and not np.isin(
+            whole[changed], (PAD_ID, END_ID)
+        ).any()
+        assert np.array_equal(labels, before_labels)
+        assert np.array_equal(inputs["decoder_token_ids"], before["decoder_token_ids"])
+        hidden += int(changed.sum())
+        tokens += int((whole > END_ID).sum())
+        seen.append(changed)
+    share = hidden / tokens
+    assert abs(share - 0.3) < 5 * (0.3 * 0.7 / tokens) ** 0.5
+    again = [inputs["encoder_token_ids"] == UNK_ID for inputs, _ in batches.epoch(1, skip=2)]
+    assert all(map(np.array_equal, again, seen[2:]))
+    other = [inputs["encoder_token_ids"] == UNK_ID for inputs, _ in batches.epoch(2)]
+    assert not all(map(np.array_equal, other, seen))
+
+
 @pytest.mark.case("41")
 @pytest.mark.parametrize("pairs", [3, 1])
 def test_fewer_pairs_than_a_batch_are_a_batch(pairs):
@@ -224,7 +346,7 @@ def test_a_corpus_of_pairs_too_long_is_refused_with_the_numbers(options, limit):
 
 
 def test_ids_of_no_sentence_and_of_many(monkeypatch):
-    monkeypatch.setattr("training.batching._CHUNK", 3)
+    monkeypatch.setattr("training.ids._CHUNK", 3)
     texts = [sentence(n * 10 + FIRST_ID, n % 4) for n in range(11)]
     ids = Ids.encode(texts, Numbers())
     assert [ids[n].tolist() for n in range(11)] == Numbers().encode(texts)

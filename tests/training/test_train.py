@@ -193,6 +193,20 @@ def test_a_run_in_pieces_is_the_unbroken_run(in_pieces, unbroken):
     )
 
 
+def test_a_run_with_sampled_subwords_in_pieces_is_the_unbroken_run(unbroken, place, tmp_path):
+    settings = ("training.subword_sampling=both", "training.word_dropout=0.1")
+    settings += ("training.epochs=2", "evaluation.samples=0")
+    with stopped_by(signal.SIGINT, 13):
+        place.train(tmp_path / "pieces", *settings)
+    place.train(tmp_path / "pieces", *settings)
+    place.train(tmp_path / "unbroken", *settings)
+    name = "checkpoints/step-20.weights.h5"
+    pieces, whole = (weights_in(tmp_path / run / name) for run in ("pieces", "unbroken"))
+    assert_equal_weights(pieces, whole)
+    plain = weights_in(unbroken[0] / name)
+    assert any(not np.array_equal(values, plain[key]) for key, values in whole.items())
+
+
 def test_the_history_of_a_run_in_pieces(in_pieces):
     """One line for each part of an epoch that was kept; epoch 3 was stopped while validating."""
     lines = [(line["epoch"], line["step"]) for line in history(in_pieces[0])]
