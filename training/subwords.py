@@ -10,6 +10,7 @@ Pieces do not reach over a blank, so each word is cut on its own.
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -71,12 +72,12 @@ class SubwordSampler:
 class _Pieces:
     def __init__(self, model: bytes) -> None:
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-        kinds = sentencepiece_model_pb2.TrainerSpec
-        self.is_bpe = proto.trainer_spec.model_type == kinds.BPE
+        pb2: Any = sentencepiece_model_pb2  # its names are made when it is imported
+        proto = pb2.ModelProto.FromString(model)
+        self.is_bpe = proto.trainer_spec.model_type == pb2.TrainerSpec.BPE
         self.texts = [piece.piece for piece in proto.pieces]
         self.scores = np.array([piece.score for piece in proto.pieces])
-        normal = sentencepiece_model_pb2.ModelProto.SentencePiece.NORMAL
+        normal = pb2.ModelProto.SentencePiece.NORMAL
         self.is_plain = np.array([piece.type == normal for piece in proto.pieces])
         self.opens_word = np.array([text.startswith(_BLANK) for text in self.texts])
 
@@ -91,7 +92,8 @@ class _Candidates:
     """Unigram: the best segmentations of each word with their probabilities."""
 
     def __init__(self, words: Ids, pieces: _Pieces, alpha: float) -> None:
-        parts, found_of = [], []
+        parts: list[Ids] = []
+        found_of: list[int] = []
         for first in range(0, len(words), 10_000):
             some = [words[n] for n in range(first, min(first + 10_000, len(words)))]
             texts = [pieces.text(word).removeprefix(_BLANK) for word in some]

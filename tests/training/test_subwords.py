@@ -84,7 +84,7 @@ def unigram_chances(word, pieces, scores, alpha):
 
 def bpe_chances(word, pieces, scores, alpha):
     """Provilkov et al. 2020, algorithm 1: each merge of each round is left out with p = alpha."""
-    chances: Counter[tuple[int, ...]] = Counter()
+    chances: dict[tuple[int, ...], float] = {}
 
     def go_on(symbols: tuple[str, ...], chance: float) -> None:
         merges = [
@@ -96,10 +96,11 @@ def bpe_chances(word, pieces, scores, alpha):
             merged = (*symbols[:at], symbols[at] + symbols[at + 1], *symbols[at + 2 :])
             go_on(merged, chance * (1 - alpha))
             chance *= alpha
-        chances[tuple(pieces[symbol] for symbol in symbols)] += chance
+        ids = tuple(pieces[symbol] for symbol in symbols)
+        chances[ids] = chances.get(ids, 0.0) + chance
 
     go_on(tuple(word), 1.0)
-    return dict(chances)
+    return chances
 
 
 def test_the_chances_are_those_of_the_papers(tokenizer):
