@@ -409,7 +409,7 @@ def test_a_line_that_is_too_long_is_cut_with_its_number(trained, models, run, ca
     ours = [record for record in caplog.records if record.name.startswith("tf_transformer")]
     warnings = [record.getMessage() for record in ours if record.levelname == "WARNING"]
     assert len(warnings) == 1 and re.match(
-        r"Line 2 has \d{4} tokens and is cut at max_source_length = 512", warnings[0]
+        r"Line 2: the source has \d{4} tokens and is cut at 512", warnings[0]
     )
     alone = run("translate", model, stdin=f"{SOURCES[0]}\n{SOURCES[1]}\n".encode())
     assert [done.lines[0], done.lines[2]] == alone.lines
@@ -560,7 +560,7 @@ def test_evaluate_names_a_line_that_is_cut(trained, run, tmp_path, caplog):
         (tmp_path / name).write_text("le chat\n" + "le chat voit la maison . " * 200 + "\n")
     done = run("evaluate", trained, "--source", tmp_path / "s", "--reference", tmp_path / "r")
     assert done.code == 0
-    assert re.search(r"Line 2 has \d+ tokens and is cut", caplog.text)
+    assert re.search(r"Line 2: the source has \d+ tokens and is cut", caplog.text)
 
 
 # export

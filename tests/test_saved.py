@@ -15,7 +15,6 @@ from tests.tiny_translator import (
     save_module,
     tokenizers,
 )
-from tf_transformer.bulk import stream
 from tf_transformer.errors import InputError
 from tf_transformer.options import DecodingOptions
 from tf_transformer.saved import (
@@ -62,9 +61,7 @@ def test_it_translates_as_the_translator(translator: Translator, saved: SavedTra
     texts = [*FRENCH, "", " ", "\ud800", *FRENCH[::-1]]
     assert saved(iter(texts)) == translator(texts)
     assert saved([]) == []
-    for found, right in zip(
-        stream(saved.translate, texts), stream(translator.translate, texts), strict=True
-    ):
+    for found, right in zip(saved.stream(texts), translator.stream(texts), strict=True):
         assert found["text"] == right["text"]
         assert found["score"] == pytest.approx(right["score"], abs=1e-4)
 
@@ -86,13 +83,13 @@ def test_a_line_that_is_cut_is_told(
     told = []
     for one in (saved, translator):
         with caplog.at_level(logging.WARNING):
-            assert list(one.watch_lengths(iter(lines))) == lines
+            assert len(one(lines)) == 4
         told.append([record.getMessage() for record in caplog.records])
         caplog.clear()
     length = len(tokenizers()[0].encode([long])[0]) + 1
     assert length > 24 >= len(tokenizers()[0].encode([fits])[0]) + 1
     assert told[0] == told[1]
-    assert told[0] == [f"Line 3 has {length} tokens and is cut at max_source_length = 24."]
+    assert told[0] == [f"Line 3: the source has {length} tokens and is cut at 24."]
 
 
 def test_the_highest_version_is_found(models: Path, tmp_path: Path) -> None:
@@ -161,4 +158,4 @@ def test_a_translator_of_somebody_else_has_no_metadata(tmp_path: Path) -> None:
     saved = SavedTranslator.load(tmp_path)
     assert saved(["a", "b"]) == ["A", "B"]
     assert json.dumps(saved.metadata) == "{}"
-    assert list(saved.watch_lengths(["x" * 9999])) == ["x" * 9999]
+    assert saved(["x" * 9999, "y"]) == ["X" * 9999, "Y"]

@@ -4,13 +4,15 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 
+from tf_transformer.answer_verbs import translate
+from tf_transformer.cli_options import Alpha, Beam, Model, decoding_changes, open_model
 from tf_transformer.errors import InputError
 from tf_transformer.rooms import need
 
@@ -24,14 +26,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-
-Beam = Annotated[int | None, typer.Option("--beam", metavar="K", help="Beams; 1 is greedy search.")]
-Alpha = Annotated[
-    float | None, typer.Option(metavar="A", help="Exponent of the length penalty (paper: 0.6).")
-]
-Model = Annotated[
-    Path, typer.Argument(metavar="RUN_OR_SAVEDMODEL", help="A run directory or an export.")
-]
 
 
 @app.callback()
@@ -76,30 +70,7 @@ def train(
     need("training.train").train(chosen, data, run, Console())
 
 
-@app.command()
-def translate(
-    model: Model,
-    input: Annotated[Path | None, typer.Option(help="Text file; default standard input.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Default standard output.")] = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
-) -> None:
-    """Translate text: one line in, one line out, in order; a blank line stays blank.
-
-    Bytes that are not UTF-8 count as U+FFFD; what is longer than the model's limit is cut, with a
-    warning that names the line.
-    """
-    from tf_transformer.lines import clean_line, iter_lines, write_lines
-
-    source: Any = sys.stdin.buffer if input is None else input
-    lines = iter_lines(source, name="standard input" if input is None else None, errors="replace")
-    translator = _open(model, beam, alpha)
-
-    from tf_transformer.bulk import stream
-
-    texts = translator.watch_lengths(clean_line(line) for line in lines)
-    translations = (clean_line(found["text"]) for found in stream(translator.translate, texts))
-    write_lines(sys.stdout.buffer if output is None else output, translations)
+app.command()(translate)
 
 
 @app.command()
@@ -120,8 +91,8 @@ def evaluate(
     if not sources:
         raise InputError(f"{source} holds no line to translate.")
     evaluation.check_installed()
-    translator = _open(model, beam, alpha)
-    scores = evaluation.score(translator(translator.watch_lengths(sources)), references)
+    translator = open_model(model, **decoding_changes(beam, alpha))
+    scores = evaluation.score(translator(sources), references)
     Console().print(evaluation.as_table(scores))
 
 
@@ -142,7 +113,7 @@ def export(
     _tensorflow()
     from tf_transformer.translator import Translator
 
-    translator = Translator.load(run, **_changes(beam, alpha))
+    translator = Translator.load(run, **decoding_changes(beam, alpha))
     path = need("export").EXPORTERS["saved_model"](translator, output, version=version)
     Console().print(f"Exported and checked: [bold]{escape(str(path))}[/bold]")
 
@@ -161,22 +132,6 @@ def _tensorflow() -> None:
     from tf_transformer.quiet import load_tensorflow
 
     load_tensorflow()
-
-
-def _open(path: Path, beam: int | None, alpha: float | None) -> Any:
-    _tensorflow()
-    from tf_transformer.saved import open_translator
-
-    return open_translator(path, **_changes(beam, alpha))
-
-
-def _changes(beam: int | None, alpha: float | None) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    if beam is not None:
-        changes.update(search="beam", num_beams=beam)
-    if alpha is not None:
-        changes["alpha"] = alpha
-    return changes
 
 
 def main() -> None:

@@ -77,6 +77,15 @@ def read_lines(source: Source, *, name: str | None = None, errors: Errors = "str
     return list(iter_lines(source, name=name, errors=errors))
 
 
+def count_lines(path: str | os.PathLike[str]) -> int | None:
+    """Lines of a file, as many as `iter_lines` gives; None for a pipe, which is read only once."""
+    if not os.path.isfile(path):
+        return None
+    name = os.fspath(path)
+    with _open(name) as stream:
+        return sum(1 for _ in _split(stream, name))
+
+
 def read_aligned(*paths: str | os.PathLike[str], errors: Errors = "strict") -> list[list[str]]:
     """The lines of files of which line n belongs to line n: source, target, references.
 

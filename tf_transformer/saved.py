@@ -3,14 +3,14 @@
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the tokenizers' ops; loading fails without)
 
-from tf_transformer.bulk import translate_in_batches, watch_lengths
+from tf_transformer.bulk import Column, stream
 from tf_transformer.errors import InputError
 from tf_transformer.run_files import TRANSLATOR_FILE
 from tf_transformer.translator import Translator
@@ -90,7 +90,11 @@ class SavedTranslator:
 
     def __call__(self, texts: Iterable[str]) -> list[str]:
         """Translates any number of texts, in batches of like length; the order stays."""
-        return translate_in_batches(self.translate, texts)
+        return [found["text"] for found in self.stream(texts)]
+
+    def stream(self, texts: Iterable[str], **options: Any) -> Iterator[dict[str, Any]]:
+        """What `translate` gives for each text, in order, as they are read; see `bulk.stream`."""
+        return stream(self.translate, texts, (self._column(),), **options)
 
     def signatures(self) -> list[tuple[str, str, str]]:
         """Name, inputs and outputs of all that can be called, for people."""
@@ -99,19 +103,16 @@ class SavedTranslator:
             for name, call in sorted(self._loaded.signatures.items())
         ]
 
-    def watch_lengths(self, texts: Iterable[str]) -> Iterable[str]:
-        """The texts as they come; one that `translate` will cut is logged with its line number."""
-        limit = self.metadata.get("decoding", {}).get("max_source_length")
-        source_length = self._loaded.signatures.get("source_length")
-        if limit is None or source_length is None:  # a SavedModel of somebody else
-            return texts
-        return watch_lengths(
-            texts, limit, lambda text: int(source_length(text=tf.constant([text]))["length"][0])
-        )
-
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings (B,) -> `text` (B,) valid UTF-8 and `score` (B,) float32."""
         return self._answer(text=tf.convert_to_tensor(text, tf.string))
+
+    def _column(self) -> Column:
+        source_length = self._loaded.signatures.get("source_length")
+        if source_length is None:  # a SavedModel of somebody else
+            return Column("source")
+        limit = self.metadata.get("decoding", {}).get("max_source_length")
+        return Column("source", lambda text: source_length(text=text)["length"], limit)
 
 
 def open_translator(path: str | os.PathLike[str], **changes: Any) -> Translator | SavedTranslator:

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tf_transformer.bulk import translate_in_batches, watch_lengths
+from tf_transformer.bulk import Column, stream
 from tf_transformer.config import END_ID, TransformerConfig
 from tf_transformer.decoding import SearchResult
 from tf_transformer.errors import InputError
@@ -68,7 +68,12 @@ class Translator(tf.Module):
 
     def __call__(self, texts: Iterable[str]) -> list[str]:
         """Translates any number of texts, in batches of like length; the order stays."""
-        return translate_in_batches(self.translate, texts)
+        return [found["text"] for found in self.stream(texts)]
+
+    def stream(self, texts: Iterable[str], **options: Any) -> Iterator[dict[str, Any]]:
+        """What `translate` gives for each text, in order, as they are read; see `bulk.stream`."""
+        column = Column("source", self.source_length, self.options.max_source_length)
+        return stream(self.translate, texts, (column,), **options)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -86,12 +91,10 @@ class Translator(tf.Module):
             "score": tf.where(is_empty, 0.0, found.scores[:, 0]),
         }
 
-    def watch_lengths(self, texts: Iterable[str]) -> Iterator[str]:
-        """The texts as they come; one that `translate` will cut is logged with its line number."""
-        encode = self.tokenizers.source.encode
-        return watch_lengths(
-            texts, self.options.max_source_length, lambda text: len(encode([text])[0]) + 1
-        )
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+    def source_length(self, text: tf.Tensor) -> tf.Tensor:
+        """Strings (B,) -> all their tokens and END, (B,) int64; `translate` may read fewer."""
+        return self.tokenizers.source.tokenize(text).row_lengths() + 1
 
     def source_ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Strings (B,) -> ids with END (B, S) and lengths with END (B,)."""

@@ -34,8 +34,7 @@ def test_bleu_is_of_the_corpus():
 
 @pytest.mark.case("85")
 @pytest.mark.parametrize("rows", [1, 2, 3])
-def test_bleu_is_the_same_for_every_size_of_batches(rows, monkeypatch):
-    monkeypatch.setattr(bulk, "_BATCH_ROWS", rows)
+def test_bleu_is_the_same_for_every_size_of_batches(rows):
     seen = []
 
     def translate(text):
@@ -44,7 +43,8 @@ def test_bleu_is_the_same_for_every_size_of_batches(rows, monkeypatch):
         found = [known[each.decode()] for each in text.numpy()]
         return {"text": tf.constant(found), "score": tf.zeros(len(found))}
 
-    translations = bulk.translate_in_batches(translate, ["a", "bb", "ccc"])
+    answers = bulk.stream(translate, ["a", "bb", "ccc"], batching=bulk.Batching(batch_rows=rows))
+    translations = [found["text"] for found in answers]
     assert max(seen) == rows
     assert round(score(translations, REFERENCES).bleu, 3) == 58.054
 
