@@ -1,5 +1,7 @@
 """What every entry of every table owes to its table. A new entry is tested by being there."""
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -38,7 +40,23 @@ def test_text_becomes_the_same_ids_in_the_graph_and_in_python(tokenizer):
         assert not {PAD_ID, START_ID, END_ID} & set(row)
         assert all(0 <= token < tokenizer.vocabulary_size for token in row)
     assert tokenizer.encode(["", "the"])[0] == [] != tokenizer.encode(["", "the"])[1]
+
+
+def test_every_id_has_its_piece(tokenizer):
+    """Pieces are what people see: one an id, without blanks, and they can be typed back."""
+    texts = [*SENTENCES, *NASTY, "<pad> <unk> <s> </s> [PAD] [UNK] [START] [END]"]
+    for text, ids in zip(texts, tokenizer.encode(texts), strict=True):
+        pieces = tokenizer.pieces(text)
+        assert tokenizer.piece_ids(pieces) == ids
+        assert not any(" " in piece or not piece for piece in pieces)
     assert "".join(tokenizer.pieces("the")).endswith("the")
+    for name in ("<pad>", "<s>", "</s>", "[PAD]", "[START]", "[END]"):
+        assert not {PAD_ID, START_ID, END_ID} & set(tokenizer.piece_ids([name]))
+
+
+def test_it_can_be_told(tokenizer):
+    assert re.fullmatch(r"[A-Z]\w+( .+)?", tokenizer.description)
+    assert tokenizer.litert_obstacle == "" or not tokenizer.litert_obstacle.endswith(".")
 
 
 def test_its_own_sentences_come_back(tokenizer):

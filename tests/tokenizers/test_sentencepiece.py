@@ -11,7 +11,14 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tokenizers.texts import NASTY, SENTENCES, VARIANTS, trained
+from tests.tokenizers.texts import (
+    NASTY,
+    SENTENCES,
+    VARIANTS,
+    nasty_bytes,
+    nasty_texts,
+    trained,
+)
 from tf_transformer import END_ID, PAD_ID, START_ID, UNK_ID, InputError
 from tf_transformer.tokenizers import SentencePieceTokenizer
 
@@ -50,6 +57,22 @@ def test_the_graph_and_python_give_the_same_ids(variant, texts):
     for row in ids:
         assert not CONTROLS & set(row)
         assert all(0 <= token < tokenizer.vocabulary_size for token in row)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_two_thousand_nasty_texts_have_the_ids_of_the_package(variant):
+    tokenizer = trained(variant)
+    package = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    texts = nasty_texts(2_000)
+    assert in_graph(tokenizer, texts) == package.encode(texts)
+
+
+@pytest.mark.case("27")
+@pytest.mark.parametrize("variant", ["unigram", "bpe, bytes"])
+def test_a_thousand_texts_of_damaged_bytes_have_the_ids_of_repaired_ones(variant):
+    tokenizer, texts = trained(variant), nasty_bytes(1_000)
+    repaired = [text.decode("utf-8", "replace") for text in texts]
+    assert in_graph(tokenizer, texts) == tokenizer.encode(repaired)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

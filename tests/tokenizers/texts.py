@@ -1,6 +1,7 @@
 """Our own sentences to learn pieces from, and strings that tokenizers have stumbled over."""
 
 import functools
+import random
 from typing import Any
 
 from tf_transformer.tokenizers import SentencePieceTokenizer
@@ -24,6 +25,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "bpe, bytes": {"model_type": "bpe", "byte_fallback": True, "vocabulary_size": 400},
     "unigram, identity": {"normalization": "identity"},
     "bpe, identity": {"model_type": "bpe", "normalization": "identity"},
+    "unigram, symbols": {"user_symbols": ["<br>", "@@", "a,b", "ﬁ"]},
 }
 
 # Typed by users; none may become PAD, START or END, none may crash.
@@ -82,3 +84,54 @@ def trained(variant: str = "unigram") -> SentencePieceTokenizer:
     """One of VARIANTS, learnt once a process."""
     options = {"vocabulary_size": 120, **VARIANTS[variant]}
     return SentencePieceTokenizer.train(SENTENCES * 3, **options)
+
+
+_RANGES = [
+    (0x00, 0xA0),  # ASCII with its controls, C1
+    (0xA0, 0x300),
+    (0x300, 0x370),  # combining
+    (0x590, 0x780),  # right to left
+    (0x900, 0xE80),  # matras and tones
+    (0x1100, 0x1200),  # jamo
+    (0x2000, 0x2070),  # blanks, zero-width, directions
+    (0x3000, 0x9FFF),
+    (0xE000, 0xF900),  # private
+    (0xFB00, 0x10000),  # ligatures, specials, non-characters
+    (0x1F000, 0x1FB00),
+    *((plane << 16, (plane + 1) << 16) for plane in range(1, 17)),
+]
+
+
+def nasty_texts(count: int, seed: int = 0) -> list[str]:
+    """Texts of every plane of Unicode, alone, mixed with words and with what NASTY has."""
+    draw = random.Random(seed)
+    words = " ".join(SENTENCES).split()
+
+    def letter() -> str:
+        return chr(draw.randrange(*draw.choice(_RANGES)))
+
+    def part() -> str:
+        kind = draw.randrange(8)
+        if kind < 3:
+            return draw.choice(words)
+        if kind < 6:
+            return "".join(letter() for _ in range(draw.randint(1, 5)))
+        return draw.choice(NASTY)[:40] if kind == 6 else draw.choice(" \t\n\0\u200b\u3000  ")
+
+    texts = [*NASTY]
+    while len(texts) < count:
+        texts.append("".join(part() for _ in range(draw.randint(1, 9))))
+    return texts[:count]
+
+
+def nasty_bytes(count: int, seed: int = 0) -> list[bytes]:
+    """Bytes of which few are UTF-8: random ones, and cut and damaged text."""
+    draw = random.Random(seed)
+    found = []
+    for text in nasty_texts(count, seed):
+        raw = bytearray(draw.randbytes(draw.randint(0, 20)) if draw.random() < 0.4 else b"")
+        raw += text[:60].encode()[: draw.randint(0, 90)]
+        for _ in range(draw.randint(0, 3)):
+            raw.insert(draw.randint(0, len(raw)), draw.randrange(256))
+        found.append(bytes(raw))
+    return found

@@ -2,7 +2,8 @@
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sentencepiece
@@ -12,21 +13,26 @@ from tf_transformer.errors import InputError
 
 _SMALLEST = 8
 _MODEL_TYPES = ("unigram", "bpe")
+_CONTROLS = ("<pad>", "<unk>", "<s>", "</s>")
 _NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 
 
-def learn(texts: Iterable[str], vocabulary_size: int, **options: Any) -> bytes:
+def learn(
+    texts: Iterable[str], vocabulary_size: int, user_symbols: Sequence[str] = (), **options: Any
+) -> bytes:
     """A `.model` file of at most `vocabulary_size` pieces whose special ids are 0 to 3.
 
     Args:
         texts: sentences; what goes wrong in reading them comes through as it is.
         vocabulary_size: V at most.
+        user_symbols: texts that stay one piece each.
         options: arguments of `sentencepiece.SentencePieceTrainer.train`.
 
     Raises:
         InputError: no text, fewer ids than the text has letters, or a wrong option.
     """
     _check(vocabulary_size, **options)
+    _check_symbols(user_symbols)
     written, failures = io.BytesIO(), []
 
     def sentences() -> Iterator[str]:
@@ -45,6 +51,7 @@ def learn(texts: Iterable[str], vocabulary_size: int, **options: Any) -> bytes:
         unk_id=UNK_ID,
         bos_id=START_ID,
         eos_id=END_ID,
+        user_defined_symbols=list(user_symbols),
         # The default drops lines over 4192 bytes, and with them a corpus of long ones.
         max_sentence_length=1 << 20,
         minloglevel=2,
@@ -82,6 +89,18 @@ def _check(
         raise InputError(
             f"`character_coverage` must be from 0.98 to 1. Received: {character_coverage!r}"
         )
+
+
+def _check_symbols(symbols: Sequence[str]) -> None:
+    for symbol in symbols:
+        # With a blank it would never be found: the text has "▁" there.
+        if not symbol or symbol in _CONTROLS or re.search(r"\s|▁", symbol):
+            raise InputError(
+                f"`user_symbols` must be texts without blanks, none of {', '.join(_CONTROLS)}. "
+                f"Received: {symbol!r}"
+            )
+    if repeated := [symbol for symbol, times in Counter(symbols).items() if times > 1]:
+        raise InputError(f"`user_symbols` must differ from each other. Received: {repeated[0]!r}")
 
 
 def _explain(error: str, vocabulary_size: int) -> str:

@@ -1,10 +1,7 @@
 """SentencePiece (Kudo and Richardson 2018, arXiv 1808.06226): unigram or BPE pieces."""
 
-import hashlib
 import logging
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import sentencepiece
@@ -14,7 +11,8 @@ import tensorflow_text as tf_text
 from tf_transformer.config import END_ID, PAD_ID, START_ID, UNK_ID
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers.learn_pieces import learn
-from tf_transformer.tokenizers.tokenizer import Tokenizer
+from tf_transformer.tokenizers.piece_file import facts, with_our_ids
+from tf_transformer.tokenizers.tokenizer import Tokenizer, valid_utf8
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +21,8 @@ class SentencePieceTokenizer(Tokenizer):
     """A trained SentencePiece model, the same ids in the graph and in Python.
 
     What is not reversible: the `nmt_nfkc` rule normalises (ligatures, full-width letters, runs of
-    blanks); a letter outside the vocabulary comes back as " ⁇ " unless the model has byte pieces.
+    blanks); blanks at the ends go, whatever the rule; "▁" (U+2581) comes back as a blank; a letter
+    outside the vocabulary comes back as " ⁇ " unless the model has byte pieces.
 
     Args:
         model: the bytes of a `.model` file whose pad, unk, start and end ids are 0, 1, 2, 3.
@@ -35,52 +34,66 @@ class SentencePieceTokenizer(Tokenizer):
     suffix = ".model"
 
     def __init__(self, model: bytes) -> None:
-        digest = hashlib.sha256(model).hexdigest()[:16]
-        super().__init__(name=f"sentencepiece_{digest}")
+        super().__init__("sentencepiece", model)
         self.model = model
-        try:
-            if not model:  # the library would take it for "no model yet"
-                raise RuntimeError("no bytes")
-            self._python = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except RuntimeError as error:
-            raise InputError("These bytes are no SentencePiece model.") from error
+        self._python = _processor(model)
         ids = tuple(getattr(self._python, f"{name}_id")() for name in ("pad", "unk", "bos", "eos"))
         if ids != (PAD_ID, UNK_ID, START_ID, END_ID):
             raise InputError(
                 "A SentencePiece model must have pad, unk, start and end at 0, 1, 2, 3. "
                 f"Received: {', '.join(map(str, ids))}"
             )
-        self._tokenize_eagerly = tf.function(
-            self.tokenize, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
-        )
-        self._detokenize_eagerly = tf.function(
-            self.detokenize,
-            input_signature=[tf.TensorSpec([None, None], tf.int32)],
-            autograph=False,
-        )
 
     @property
     def vocabulary_size(self) -> int:
         """V, the number of pieces."""
         return self._python.vocab_size()
 
-    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Strings (B,) -> int32 ids (B, None)."""
-        if tf.executing_eagerly():
-            return self._tokenize_eagerly(texts)
-        return self._ops().tokenize(_valid_utf8(texts))
+    @property
+    def description(self) -> str:
+        """Model type, byte pieces, symbols and normalisation."""
+        found = facts(self.model)
+        parts = [f"SentencePiece {found.model_type}", f"normalization {found.normalization}"]
+        if found.has_bytes:
+            parts.append("byte pieces")
+        if found.symbols:
+            parts.append(f"{len(found.symbols)} symbols")
+        return ", ".join(parts)
 
-    def detokenize(self, token_ids: tf.Tensor) -> tf.Tensor:
-        """int32 ids (B, T) -> strings (B,), up to END, valid UTF-8."""
-        if tf.executing_eagerly():
-            return self._detokenize_eagerly(token_ids)
-        is_end = tf.cast(tf.equal(token_ids, END_ID), tf.int32)
-        before_end = tf.equal(tf.cumsum(is_end, axis=1), 0)
-        in_range = tf.logical_and(token_ids >= 0, token_ids < self.vocabulary_size)
-        special = tf.logical_or(tf.equal(token_ids, PAD_ID), tf.equal(token_ids, START_ID))
-        keep = before_end & in_range & ~special
-        texts = self._ops().detokenize(tf.ragged.boolean_mask(token_ids, keep))
-        return tf.strings.strip(_valid_utf8(texts))  # UNK comes back with blanks around it
+    @property
+    def litert_obstacle(self) -> str:
+        """LiteRT has FastSentencepiece, whose ids are other ones without a word but for these."""
+        found = facts(self.model)
+        if found.model_type != "unigram":
+            return f"its SentencePiece model is {found.model_type}, not unigram"
+        if found.has_bytes:
+            return "its SentencePiece model has byte pieces"
+        if not found.normalization.startswith("nmt_"):
+            return f"its normalization is {found.normalization}, which leaves control characters"
+        if not found.usual_blanks:
+            return "its SentencePiece model does not put a blank in front of each word"
+        if changed := [x for x in found.symbols if not x.isascii() or x != x.lower()]:
+            return f"its normalization might change the symbol {changed[0]!r}"
+        return ""
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of `tokenize`, in plain Python."""
+        return self._python.encode(list(texts))
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of one text; "▁" is the blank in front of a word."""
+        return self._python.encode(text, out_type=str)
+
+    def piece_ids(self, pieces: Sequence[str]) -> list[int]:
+        """The ids of what `pieces` gives; UNK for what is no piece, or a control token's name."""
+        ids = [self._python.piece_to_id(piece) for piece in pieces]
+        return [UNK_ID if self._python.is_control(token) else token for token in ids]
+
+    def _to_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        return self._ops().tokenize(valid_utf8(texts))
+
+    def _to_texts(self, token_ids: tf.RaggedTensor) -> tf.Tensor:
+        return tf.strings.strip(self._ops().detokenize(token_ids))  # UNK has blanks around it
 
     def _ops(self) -> tf_text.SentencepieceTokenizer:
         # The op that holds the model is a node of each graph that uses it. An eager one, captured,
@@ -98,29 +111,17 @@ class SentencePieceTokenizer(Tokenizer):
             graph._tokenizers = made
         return made[self.name]
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of `tokenize`, in plain Python."""
-        return self._python.encode(list(texts))
-
-    def pieces(self, text: str) -> list[str]:
-        """The pieces of one text."""
-        return self._python.encode(text, out_type=str)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the `.model` file, beside and renamed."""
-        beside = Path(f"{os.fspath(path)}.writing")
-        beside.write_bytes(self.model)
-        os.replace(beside, path)
+    @classmethod
+    def from_content(cls, content: bytes) -> "SentencePieceTokenizer":
+        """A tokenizer from the bytes of a `.model` file of ours."""
+        return cls(content)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "SentencePieceTokenizer":
-        """Reads a `.model` file; InputError when it is missing or no such model."""
-        try:
-            return cls(Path(path).read_bytes())
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from error
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+    def from_foreign(cls, content: bytes) -> "SentencePieceTokenizer":
+        """From any `.model` file: the same pieces of every text, with new ids where ours differ."""
+        _processor(content)  # says what is no model
+        model, _ = with_our_ids(content)
+        return cls(model)
 
     @classmethod
     def train(
@@ -132,6 +133,7 @@ class SentencePieceTokenizer(Tokenizer):
         character_coverage: float = 1.0,
         byte_fallback: bool = False,
         normalization: str = "nmt_nfkc",
+        user_symbols: Sequence[str] = (),
         **options: Any,
     ) -> "SentencePieceTokenizer":
         """Learns pieces in memory; the vocabulary comes out smaller where the text has no more.
@@ -144,6 +146,8 @@ class SentencePieceTokenizer(Tokenizer):
             byte_fallback: letters outside the vocabulary become bytes, not UNK.
             normalization: `"nmt_nfkc"`, `"nfkc"`, these with `"_cf"` for lower case, or
                 `"identity"` for text as it is.
+            user_symbols: texts that stay one piece wherever they occur, such as `"<br>"`; whoever
+                types one gets its id.
             options: further arguments of `sentencepiece.SentencePieceTrainer.train`.
 
         Raises:
@@ -157,6 +161,7 @@ class SentencePieceTokenizer(Tokenizer):
                 character_coverage=character_coverage,
                 byte_fallback=byte_fallback,
                 normalization_rule_name=normalization,
+                user_symbols=user_symbols,
                 **options,
             )
         )
@@ -169,5 +174,10 @@ class SentencePieceTokenizer(Tokenizer):
         return tokenizer
 
 
-def _valid_utf8(texts: tf.Tensor) -> tf.Tensor:
-    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
+    try:
+        if not model:  # the library would take it for "no model yet"
+            raise RuntimeError("no bytes")
+        return sentencepiece.SentencePieceProcessor(model_proto=model)
+    except RuntimeError as error:
+        raise InputError("These bytes are no SentencePiece model.") from error
