@@ -1,17 +1,18 @@
-"""What a run keeps of itself: weights of each epoch, and the state to go on from.
+"""What a run keeps of itself: weights at the ends of epochs, and the state to go on from.
 
-`checkpoints/step-N.weights.h5` are for averaging and inspection; `checkpoints/state` (a
-tf.train.Checkpoint) holds weights, optimizer and random generators.
+`checkpoints/step-N.weights.h5` are for averaging and inspection; `checkpoints/state/step-N.npz`
+holds weights, optimizer, random generators, counters and history.
 """
 
+import dataclasses
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from tf_transformer.errors import InputError
 from tf_transformer.run_files import (
@@ -21,7 +22,11 @@ from tf_transformer.run_files import (
     without_optimizer,
 )
 
-_NAME = re.compile(r"step-(\d+)\.weights\.h5")
+from .run_state import RunState
+from .state_file import damage, read_arrays, read_facts, write_state
+
+_log = logging.getLogger(__name__)
+_STATES = 2  # the one before stays, should the disk spoil the last
 
 
 class Checkpoints:
@@ -30,78 +35,103 @@ class Checkpoints:
     Args:
         run: the run directory.
         model: a compiled model; its optimizer is saved with it.
-        keep: weight files to keep, the latest.
+
+    Attributes:
+        state: counters and history, of now.
     """
 
-    def __init__(self, run: Path, model: keras.Model, keep: int = 5) -> None:
+    def __init__(self, run: Path, model: keras.Model) -> None:
         self.folder = run / "checkpoints"  # made when there is something to keep
-        self._finished = run / TRANSLATOR_FILE
+        self.run = run
         self.model = model
-        self.keep = keep
-        # Unbuilt optimizers restore nothing, without a word: their slots must exist first.
+        self.state = RunState()
+        # An unbuilt optimizer has no place for its moments: it must be built before they are read.
         model.optimizer.build(model.trainable_variables)
-        # By hand: a model's own tracking leaves out the random generators, and dropout would
-        # begin again. `variables` has them, `weights` has not.
-        self._state = tf.train.Checkpoint(
-            model=[variable.value for variable in model.variables],
-            optimizer=[variable.value for variable in model.optimizer.variables],
-        )
-        self._manager = tf.train.CheckpointManager(
-            self._state, str(self.folder / "state"), max_to_keep=1, checkpoint_name="step"
-        )
 
     @property
     def step(self) -> int:
-        """Optimizer updates made so far."""
-        return int(keras.ops.convert_to_numpy(self.model.optimizer.iterations))
+        """Updates made so far."""
+        return self.state.step
 
     def restore(self) -> int:
-        """Puts the latest state into model and optimizer; its step, 0 where there is none.
+        """Puts the latest state that is whole into model and optimizer; its step, 0 without any.
 
         Raises:
-            InputError: the state is broken, or missing where weights are: going on would begin
-                again and write over them.
+            InputError: no state is whole, it is of another model, or it is missing where weights
+                are: going on would begin again and write over them.
         """
-        latest = self._manager.latest_checkpoint
-        if latest is None:
-            if self.weights() or self._finished.exists():
-                raise InputError(
-                    f"{self.folder / 'state'} holds no state to go on from, but weights were "
-                    "trained before: name another directory."
-                )
-            return 0
-        try:
-            self._state.restore(latest).assert_existing_objects_matched()
-        except (tf.errors.OpError, ValueError, IndexError, AssertionError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise InputError(f"{latest} cannot be restored: {reason}") from error
-        return self.step
+        files = _numbered(self.folder / "state", ".npz")
+        if not files and (self.weights() or (self.run / TRANSLATOR_FILE).exists()):
+            raise InputError(
+                f"{self.folder / 'state'} holds no state to go on from, but weights were "
+                "trained before: name another directory."
+            )
+        problem = ""
+        for path in reversed(files):
+            wrong = damage(path)
+            if wrong is None:
+                if problem:
+                    _log.warning(f"{problem} Going on from {path.name} instead.")
+                self._read(path)
+                return self.step
+            problem = problem or f"{path} cannot be restored: {wrong}."
+        if problem:
+            raise InputError(problem)
+        return 0
 
     def save_state(self) -> None:
-        """Writes the state; the one before is deleted after it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._manager.save(checkpoint_number=self.step)
+        """Writes the state; the last but one before is deleted after it.
 
-    def save_weights(self) -> None:
-        """Writes this step's weights, beside and renamed, and deletes what is beyond `keep`."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        save_weights(self.model, self.folder, self._weights_file().name)
-        for old in self.weights()[: -self.keep]:
+        Raises:
+            InputError: a weight is NaN or infinite; the states before stay.
+        """
+        folder = self.folder / "state"
+        folder.mkdir(parents=True, exist_ok=True)
+        facts = dataclasses.asdict(self.state)
+        write_state(folder / f"step-{self.step}.npz", map(_to_numpy, self._variables()), facts)
+        for old in _numbered(folder, ".npz")[:-_STATES]:
             old.unlink()
 
-    def has_weights(self) -> bool:
-        """Whether this step's weights are written."""
-        return self._weights_file().exists()
+    def save_weights(self) -> None:
+        """Writes this step's weights, beside and renamed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        save_weights(self.model, self.folder, f"step-{self.step}.weights.h5")
 
-    def _weights_file(self) -> Path:
-        return self.folder / f"step-{self.step}.weights.h5"
+    def weights(self, steps: Collection[int] | None = None) -> list[Path]:
+        """The weight files, by step number; of those steps only, or all."""
+        files = _numbered(self.folder, ".weights.h5")
+        return [path for path in files if steps is None or _number(path) in steps]
 
-    def weights(self) -> list[Path]:
-        """All weight files, by step number."""
-        if not self.folder.is_dir():
-            return []
-        found = [(_NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
-        return [path for _, path in sorted((int(match[1]), path) for match, path in found if match)]
+    def keep(self, steps: Collection[int]) -> None:
+        """Deletes the weights of all other steps."""
+        for path in self.weights():
+            if _number(path) not in steps:
+                path.unlink()
+
+    def clean(self) -> None:
+        """Deletes what a killed process left: half-written files, and what is after the state."""
+        for folder in (self.run, self.folder, self.folder / "state"):
+            for pattern in ("*.writing", "writing.*"):
+                for path in folder.glob(pattern):
+                    path.unlink()
+        later = [*self.weights(), *_numbered(self.folder / "state", ".npz")]
+        for path in later:
+            if _number(path) > self.step:
+                path.unlink()
+
+    def _variables(self) -> Iterator[Any]:
+        # `variables` has the random generators of dropout, `weights` has not.
+        yield from self.model.variables
+        yield from self.model.optimizer.variables
+
+    def _read(self, path: Path) -> None:
+        try:
+            for variable, array in zip(self._variables(), read_arrays(path), strict=True):
+                variable.assign(array.astype(variable.dtype, casting="equiv"))
+            self.state = RunState(**read_facts(path))
+        except (ValueError, TypeError, KeyError) as error:  # of another model or program
+            reason = (str(error).strip() or repr(error)).splitlines()[0]
+            raise InputError(f"{path} cannot be restored: {reason}") from error
 
 
 def average(model: keras.Model, files: Sequence[Path]) -> None:
@@ -121,3 +151,19 @@ def average(model: keras.Model, files: Sequence[Path]) -> None:
         weights = [np.asarray(weight, np.float64) for weight in model.get_weights()]
         total = weights if not total else [a + b for a, b in zip(total, weights, strict=True)]
     model.set_weights([weight / len(files) for weight in total])
+
+
+def _to_numpy(variable: Any) -> np.ndarray:
+    return np.asarray(keras.ops.convert_to_numpy(variable.value))
+
+
+def _number(path: Path) -> int:
+    return int(re.findall(r"\d+", path.name)[0])
+
+
+def _numbered(folder: Path, suffix: str) -> list[Path]:
+    """The files step-N of a folder, by N; not those that are half-written."""
+    if not folder.is_dir():
+        return []
+    name = re.compile(rf"step-\d+{re.escape(suffix)}")
+    return sorted((path for path in folder.iterdir() if name.fullmatch(path.name)), key=_number)

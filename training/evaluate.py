@@ -21,18 +21,18 @@ class Scores:
     lines: int
 
 
-def corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> Any:
-    """sacreBLEU's score object: 13a, cased, exponential smoothing, over the corpus as one.
+def corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> tuple[Any, str]:
+    """sacreBLEU's score object and signature: 13a, cased, smoothed, over the corpus as one.
 
     Raises:
         InputError: sacrebleu is not installed, or the numbers of lines differ.
     """
-    return _metric("BLEU", translations, references)[0]
+    return _metric("BLEU", translations, references)
 
 
 def score(translations: Sequence[str], references: Sequence[str]) -> Scores:
     """All scores of translations against one reference each; errors as in `corpus_bleu`."""
-    bleu, bleu_signature = _metric("BLEU", translations, references)
+    bleu, bleu_signature = corpus_bleu(translations, references)
     chrf, chrf_signature = _metric("CHRF", translations, references)
     equal = sum(a == b for a, b in zip(translations, references, strict=True))
     return Scores(

@@ -1,10 +1,6 @@
 """The updates themselves: `model.fit` from the last update on, with everything around it."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import keras
 from rich.console import Console
@@ -12,11 +8,17 @@ from rich.console import Console
 from tf_transformer.translator import Translator
 
 from .batching import Batches
-from .callbacks import Keeper, Limits, SampleTranslations, ValidationBleu
 from .checkpoints import Checkpoints
 from .corpus import Corpus
+from .finite_loss import FiniteLoss
+from .keeper import Keeper
+from .limits import Limits
 from .progress import ProgressReport
 from .recipe import Recipe
+from .stop_signals import StopSignals
+from .tensorboard import TensorBoardLogs
+from .updates import Updates
+from .validation import Validation
 
 
 def fit(
@@ -40,103 +42,95 @@ def fit(
         console: where progress goes.
 
     Raises:
+        InputError: the loss is no number.
         KeyboardInterrupt: Ctrl-C or SIGTERM; the state was saved.
     """
-    step, per_epoch = checkpoints.step, len(batches["train"])
-    last = recipe.training.epochs * per_epoch
-    if recipe.training.max_steps is not None:
-        last = min(last, recipe.training.max_steps)
-    at_an_end = step > 0 and (step % per_epoch == 0 or step >= last)
-    if at_an_end and not checkpoints.has_weights():
-        checkpoints.save_weights()  # stopped after the epoch's last update, before its keeping
-    if step >= last:
-        console.print(f"All {last} updates were made before: nothing to train.")
-        return
-    epochs = -(-last // per_epoch)
-    progress = ProgressReport(console, batches["train"], step, epochs)
-    greedy = translator.with_options(search="greedy")
-    callbacks = [
-        *_bleu(recipe, greedy, valid),  # first, so that the others show and log it
-        progress,
-        *_keepers(recipe, run, checkpoints),
-        *_samples(recipe, greedy, valid, console),
-    ]
-    with _stop_signals():
+    last = _last_step(recipe, len(batches["train"]))
+    signals = StopSignals()
+    updates = Updates(checkpoints.state, batches["train"], signals)
+    finite = FiniteLoss(run, updates, translator)
+    progress = ProgressReport(console, updates, last)
+    logs = TensorBoardLogs(run / "logs", updates)
+    validation = Validation(translator, batches["valid"], valid, recipe.evaluation)
+    keeper = Keeper(recipe, checkpoints, updates, finite, validation, [progress.tell, logs.tell])
+    limits = Limits(checkpoints.state, last, recipe.training.max_minutes)
+    callbacks: list[keras.callbacks.Callback] = [updates, finite, limits, progress, logs, keeper]
+    for callback in callbacks:
+        callback.set_model(translator.model)  # `fit` does as well, but there may be none
+    with signals:
         try:
-            _fit_from(step, epochs, translator.model, batches, callbacks)
+            if keeper.line_is_due(at_the_end=checkpoints.step >= last):
+                keeper.write_line(at_the_end=checkpoints.step >= last)  # killed before it was kept
+            if checkpoints.step >= last:
+                console.print(f"All {last} updates were made before: nothing to train.")
+            elif keeper.stops_early():
+                console.print(f"{_why_early(recipe, checkpoints)}: nothing to train.")
+            else:
+                _fit_from(checkpoints.step, last, translator.model, batches["train"], callbacks)
+                if keeper.stops_early():
+                    console.print(f"{_why_early(recipe, checkpoints)}.")
         except KeyboardInterrupt:
-            checkpoints.save_state()
-            console.print(
-                f"Stopped after update {checkpoints.step}, all of it kept: "
-                "the same command goes on from there."
-            )
+            _save(signals, updates, finite, checkpoints, console)
             raise
         finally:
             progress.close()
+            logs.close()
 
 
 def _fit_from(
     step: int,
-    epochs: int,
+    last: int,
     model: keras.Model,
-    batches: dict[str, Batches],
+    batches: Batches,
     callbacks: list[keras.callbacks.Callback],
 ) -> None:
     # Where a run goes on in the middle of an epoch, the rest of that epoch is a fit of its own.
-    per_epoch = len(batches["train"])
-    epoch, made = divmod(step, per_epoch)
+    epochs = -(-last // len(batches))
+    epoch, made = divmod(step, len(batches))
     parts = [(epoch, epoch + 1), (epoch + 1, epochs)] if made else [(epoch, epochs)]
+    model.stop_training = False
     for begin, end in parts:
         if begin < end and not model.stop_training:
             model.fit(
-                batches["train"].dataset(step),
+                batches.dataset(step),
                 initial_epoch=begin,
                 epochs=end,
-                steps_per_epoch=per_epoch - made,
-                validation_data=batches["valid"].dataset(None),
+                steps_per_epoch=len(batches) - made,
                 callbacks=callbacks,
                 shuffle=False,  # the batches are
                 verbose=0,
             )
-            step, made = end * per_epoch, 0
+            step, made = end * len(batches), 0
 
 
-def _bleu(recipe: Recipe, greedy: Translator, valid: Corpus) -> list[keras.callbacks.Callback]:
-    every = recipe.evaluation.bleu_every_epochs
-    return [ValidationBleu(greedy, valid.source, valid.target, every)] if every else []
+def _last_step(recipe: Recipe, batches: int) -> int:
+    last = recipe.training.epochs * batches
+    return last if recipe.training.max_steps is None else min(last, recipe.training.max_steps)
 
 
-def _keepers(recipe: Recipe, run: Path, checkpoints: Checkpoints) -> list[keras.callbacks.Callback]:
-    settings = recipe.training
-    return [
-        Limits(checkpoints.step, settings.max_steps, settings.max_minutes),
-        Keeper(checkpoints, run / "history.jsonl"),
-        keras.callbacks.TensorBoard(run / "logs", write_graph=False, update_freq=100),
-    ]
+def _why_early(recipe: Recipe, checkpoints: Checkpoints) -> str:
+    metric, state = recipe.evaluation.metric, checkpoints.state
+    name = {"nll": "negative log-likelihood", "bleu": "BLEU"}[metric]
+    return (
+        f"Stopped early after update {state.step}: the {name} of the validation split was best at "
+        f"update {state.ranked(metric)[0]} and not in {state.since_best(metric)} evaluations since"
+    )
 
 
-def _samples(
-    recipe: Recipe, greedy: Translator, valid: Corpus, console: Console
-) -> list[keras.callbacks.Callback]:
-    if not recipe.evaluation.samples:
-        return []
-    first = slice(recipe.evaluation.samples)
-    return [SampleTranslations(console, greedy, valid.source[first], valid.target[first])]
-
-
-@contextmanager
-def _stop_signals() -> Iterator[None]:
-    """SIGTERM stops as Ctrl-C does."""
-
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: signals stay whose they are
-        yield
+def _save(
+    signals: StopSignals,
+    updates: Updates,
+    finite: FiniteLoss,
+    checkpoints: Checkpoints,
+    console: Console,
+) -> None:
+    if signals.held:
+        console.print("Stopped inside an update: the same command goes on from the last save.")
         return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    finite.check()
+    updates.record()
+    checkpoints.save_state()
+    console.print(
+        f"Stopped after update {checkpoints.step}, all of it kept: "
+        "the same command goes on from there."
+    )

@@ -1,87 +1,104 @@
-"""What a person sees of a training: a bar with loss, accuracy, tokens/s and time left."""
+"""What a person sees of a training: a bar while it runs, and a line for all that was measured."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import keras
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from .batching import Batches
+from .updates import Updates
 
-_PLAIN_SECONDS = 30  # between two lines where there is no terminal
+_PLAIN_SECONDS = 30.0  # between two lines where there is no terminal
+_BAR_SECONDS = 0.5  # between two looks at the numbers, each of which waits for the device
+
+_SHOWN = {
+    "loss": "loss {:.3f}",
+    "nll": "nll {:.3f}",
+    "accuracy": "accuracy {:.1%}",
+    "learning_rate": "lr {:.2e}",
+    "val_nll": "valid nll {:.3f}",
+    "val_accuracy": "valid accuracy {:.1%}",
+    "val_bleu": "[bold]valid BLEU {:.1f}[/bold]",
+}
 
 
 class ProgressReport(keras.callbacks.Callback):
-    """A bar for each epoch, and one line that stays when it ends.
+    """A bar for each epoch, with the time left of the whole run, and `tell` for what stays.
 
     Args:
         console: where to.
-        batches: the training batches, which know their tokens.
-        first_step: the global step of the first batch.
-        total_epochs: of the whole run, for display.
+        updates: runs before this callback.
+        last_step: the last update of the run.
     """
 
-    def __init__(
-        self, console: Console, batches: Batches, first_step: int, total_epochs: int
-    ) -> None:
+    def __init__(self, console: Console, updates: Updates, last_step: int) -> None:
         super().__init__()
         self.console = console
-        self.batches = batches
-        self.step = first_step
-        self.total_epochs = total_epochs
+        self.updates = updates
+        self.last_step = last_step
         self._bar: Progress | None = None
-        self._trained = 0.0  # tokens/s, once the epoch's training is over
+        self._bleu: dict[str, float] = {}
+        self._opened = time.perf_counter()
+
+    @property
+    def total_epochs(self) -> int:
+        """Of the run, the last perhaps in part."""
+        return -(-self.last_step // len(self.updates.batches))
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Starts the bar."""
-        self._counts = self.batches.token_counts(epoch)
-        self._first = self.step % len(self.batches)
-        self._began = self._said = time.perf_counter()
-        self._tokens = 0
-        columns = (
-            TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(),
-            MofNCompleteColumn(),
+        self.close()
+        columns = ("epoch {task.fields[epoch]}", BarColumn(), MofNCompleteColumn())
+        self._bar = Progress(
+            *(TextColumn(column) if isinstance(column, str) else column for column in columns),
             TextColumn("{task.fields[numbers]}"),
-            TimeRemainingColumn(compact=True),
+            console=self.console,
+            transient=True,
         )
-        self._bar = Progress(*columns, console=self.console, transient=True)
+        batches = len(self.updates.batches)
         self._task = self._bar.add_task(
             "",
-            total=len(self.batches),
-            completed=self._first,
+            total=batches,
+            completed=self.updates.state.step % batches,
             epoch=f"{epoch + 1}/{self.total_epochs}",
             numbers="",
         )
+        self._said = time.perf_counter()
         if self.console.is_terminal:
             self._bar.start()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Moves it."""
-        self._tokens += int(self._counts[(self._first + batch) % len(self._counts)])
-        self.step += 1
         if self._bar is None:
             return
-        numbers = f"{_numbers(logs or {})}  {self._speed():,.0f} tokens/s"
-        self._bar.update(self._task, advance=1, numbers=numbers)
-        if not self.console.is_terminal and time.perf_counter() - self._said > _PLAIN_SECONDS:
-            self._said = time.perf_counter()
-            self.console.print(f"  batch {self._first + batch + 1}/{len(self._counts)}  {numbers}")
+        self._bar.advance(self._task)
+        pause = _BAR_SECONDS if self.console.is_terminal else _PLAIN_SECONDS
+        if time.perf_counter() - self._said < pause:
+            return
+        self._said = time.perf_counter()
+        numbers = self._numbers(logs or {})
+        self._bar.update(self._task, numbers=numbers)
+        if not self.console.is_terminal:
+            batches = len(self.updates.batches)
+            made = (self.updates.state.step - 1) % batches + 1
+            self.console.print(f"  batch {made}/{batches}  {numbers}")
 
-    def on_test_begin(self, logs: Any = None) -> None:
-        """The epoch's speed is the training's, without the validation."""
-        self._trained = self._speed()
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """The line that stays."""
-        self.close()
-        speed = self._trained or self._speed()
+    def tell(self, line: dict[str, Any]) -> None:
+        """Prints a line of the history, and its samples."""
+        if "val_bleu" in line:
+            self._bleu = {"val_bleu": line["val_bleu"]}
         self.console.print(
-            f"epoch {epoch + 1}/{self.total_epochs}  {_numbers(logs or {})}  "
-            f"[dim]{speed:,.0f} tokens/s, step {self.step}[/dim]"
+            f"epoch {line['epoch']:g}/{self.total_epochs}  {_format(line)}  "
+            f"[dim]{line['tokens_per_second']:,.0f} tokens/s, step {line['step']}[/dim]"
         )
-        self._trained = 0.0
+        for sample in line.get("samples", []):
+            self.console.print(
+                f"  {escape(sample['source'])} -> [green]{escape(sample['translation'])}[/green] "
+                f"[dim](reference: {escape(sample['reference'])})[/dim]"
+            )
 
     def close(self) -> None:
         """Takes the bar away."""
@@ -89,20 +106,18 @@ class ProgressReport(keras.callbacks.Callback):
             self._bar.stop()
             self._bar = None
 
-    def _speed(self) -> float:
-        return self._tokens / max(time.perf_counter() - self._began, 1e-9)
+    def _numbers(self, logs: dict[str, Any]) -> str:
+        shown: dict[str, Any] = {name: logs[name] for name in ("nll", "accuracy") if name in logs}
+        shown |= {"learning_rate": self.updates.learning_rate, **self._bleu}
+        return f"{_format(shown)}  {self.updates.speed:,.0f} tokens/s  {self._time_left()} left"
+
+    def _time_left(self) -> timedelta:
+        made = self.updates.state.step - self.updates.first_step
+        a_step = (time.perf_counter() - self._opened) / max(made, 1)
+        return timedelta(seconds=round(a_step * (self.last_step - self.updates.state.step)))
 
 
-_SHOWN = {
-    "loss": "loss {:.3f}",
-    "accuracy": "accuracy {:.1%}",
-    "val_nll": "valid nll {:.3f}",
-    "val_accuracy": "valid accuracy {:.1%}",
-    "val_bleu": "[bold]valid BLEU {:.1f}[/bold]",
-}
-
-
-def _numbers(logs: dict[str, Any]) -> str:
+def _format(numbers: dict[str, Any]) -> str:
     return "  ".join(
-        text.format(float(logs[name])) for name, text in _SHOWN.items() if name in logs
+        text.format(float(numbers[name])) for name, text in _SHOWN.items() if name in numbers
     )

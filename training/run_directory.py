@@ -10,7 +10,7 @@ from typing import Any
 from tf_transformer.config import TransformerConfig
 from tf_transformer.errors import InputError
 from tf_transformer.run_files import CONFIG_FILE
-from tf_transformer.tokenizers import Tokenizer
+from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
 
 from .corpus import Corpus
 from .recipe import Recipe, load_recipe
@@ -22,8 +22,11 @@ _MAY_CHANGE = {
     "training.epochs",
     "training.max_steps",
     "training.max_minutes",
+    "training.save_every_minutes",
+    "training.patience",
     "training.keep_checkpoints",
     "training.average_checkpoints",
+    "training.final_weights",
 }
 _SECTIONS_MAY_CHANGE = ("evaluation", "decoding")
 
@@ -48,7 +51,7 @@ class RunDirectory:
             return
         if not path.is_dir():
             raise InputError(f"{path} must be a directory for the run, but is a file.")
-        if not any(path.iterdir()):
+        if all(_may_be_ours(file.name) for file in path.iterdir()):
             return
         if not (path / RECIPE_FILE).is_file():
             raise InputError(
@@ -103,6 +106,14 @@ class RunDirectory:
                         f"{self.path} holds a run with {name} = {old[section].get(key)!r}, now it "
                         f"is {value!r}: name another directory, or set it back."
                     )
+
+
+def _may_be_ours(name: str) -> bool:
+    """Whether a process that was killed before it wrote the recipe may have left the file."""
+    suffixes = [tokenizer.suffix for tokenizer in TOKENIZERS.values()]
+    ours = {f"{side}{suffix}" for side in ("source", "target") for suffix in suffixes}
+    name, writing = name.removesuffix(".writing"), name.endswith(".writing")
+    return name in {CONFIG_FILE, CORPUS_FILE, *ours} or (writing and name == RECIPE_FILE)
 
 
 def _summary(corpus: Corpus) -> dict[str, int | str]:

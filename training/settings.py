@@ -133,8 +133,11 @@ class TrainingSettings(Section):
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = "float32"
     jit_compile: bool = False
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
+    save_every_minutes: AboveZero = 2.0
+    patience: Positive | None = None
     keep_checkpoints: Positive = 5
     average_checkpoints: Positive = 1
+    final_weights: Literal["last", "best"] = "last"
 
     @model_validator(mode="after")
     def _keep_what_is_averaged(self) -> "TrainingSettings":
@@ -159,5 +162,14 @@ class DecodingSettings(Section):
 class EvaluationSettings(Section):
     """[evaluation]: what is looked at while training."""
 
+    every_epochs: Positive = 1
+    every_steps: Positive | None = None
     samples: Annotated[int, Field(ge=0)] = 2
-    bleu_every_epochs: Annotated[int, Field(ge=0)] = 0
+    bleu: Literal["none", "greedy", "beam"] = "none"
+    metric: Literal["nll", "bleu"] = "nll"
+
+    @model_validator(mode="after")
+    def _measure_what_is_compared(self) -> "EvaluationSettings":
+        if self.metric == "bleu" and self.bleu == "none":
+            raise InputError('`metric` = "bleu" needs `bleu` = "greedy" or "beam"; received "none"')
+        return self

@@ -52,7 +52,7 @@ def train(
     """
     console = console or Console()
     options = DecodingOptions(**recipe.decoding.model_dump())
-    if recipe.evaluation.bleu_every_epochs:
+    if recipe.evaluation.bleu != "none":
         check_installed()  # not after the first epoch
     run = RunDirectory(Path(run_dir), recipe)
     corpora = {
@@ -67,14 +67,15 @@ def train(
     run.compare(config, corpora["train"])
     model = compiled(recipe.training, config)
     translator = Translator(model, tokenizers.source, tokenizers.target, options)
-    checkpoints = Checkpoints(run.path, model, recipe.training.keep_checkpoints)
+    checkpoints = Checkpoints(run.path, model)
     step = checkpoints.restore()
     run.begin(config, corpora["train"], _files(recipe, tokenizers))
+    checkpoints.clean()
     _describe(console, recipe, batches["train"], model, step)
     fit(recipe, run.path, translator, batches, corpora["valid"], checkpoints, console)
-    files = checkpoints.weights()[-recipe.training.average_checkpoints :]
-    if recipe.training.average_checkpoints > 1:
-        console.print(f"The final weights are the mean of {', '.join(f.name for f in files)}.")
+    files = _final_files(recipe, checkpoints)
+    which = "those of" if len(files) == 1 else "the mean of"
+    console.print(f"The final weights are {which} {', '.join(file.name for file in files)}.")
     average(model, files)
     translator.save(run.path, config)
     console.print(f"The run is complete: {run.path}")
@@ -101,6 +102,15 @@ def _files(recipe: Recipe, tokenizers: Pair) -> dict[str, Tokenizer]:
     if recipe.tokenizer.shared:
         return {f"source{suffix}": tokenizers.source}
     return {f"source{suffix}": tokenizers.source, f"target{suffix}": tokenizers.target}
+
+
+def _final_files(recipe: Recipe, checkpoints: Checkpoints) -> list[Path]:
+    """The weight files whose mean is the result; fewer than asked for when fewer are there."""
+    number = recipe.training.average_checkpoints
+    if recipe.training.final_weights == "last":
+        return checkpoints.weights()[-number:]
+    ranked = checkpoints.state.ranked(recipe.evaluation.metric)
+    return checkpoints.weights([step for step in ranked if checkpoints.weights([step])][:number])
 
 
 def _batches(recipe: Recipe, corpus: Corpus, tokenizers: Pair, split: str) -> Batches:
