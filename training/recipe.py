@@ -30,6 +30,7 @@ else:
     import tomli as tomllib
 
 RECIPES = Path(__file__).parent / "recipes"
+DEFAULTS = "defaults"  # as a base: nothing but the defaults, the paper's base model and training
 
 Tables = dict[str, Any]
 
@@ -70,6 +71,9 @@ def bundled_recipes() -> list[str]:
 def load_recipe(recipe: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """Reads a recipe and puts the settings of the command line over it.
 
+    A recipe may begin with `base = "NAME"`: another one, by name or by its path from this file, of
+    which it tells only what differs. Its keys win; a `preset` replaces the base's whole [model].
+
     Args:
         recipe: path of a TOML file, or the name of a bundled recipe (`bundled_recipes()`).
         overrides: `"section.key=value"` each, later ones win. The value is read as TOML
@@ -82,7 +86,7 @@ def load_recipe(recipe: str | Path, overrides: Sequence[str] = ()) -> Recipe:
             a value that breaks its rule.
     """
     path = _find(recipe)
-    tables = _parse(path)
+    tables = _tables(path)
     settings = [_split_override(text) for text in overrides]
     if any(keys == ("model", "preset") and value is not None for keys, value in settings):
         tables["model"] = {}
@@ -115,6 +119,28 @@ def _find(recipe: str | Path) -> Path:
         f"There is no recipe {recipe}: give the path of a TOML file or one of "
         f"{', '.join(bundled_recipes())}."
     )
+
+
+def _tables(path: Path, above: tuple[Path, ...] = ()) -> Tables:
+    """What a file says, over what the recipe says that it starts from."""
+    tables = _parse(path)
+    base = tables.pop("base", DEFAULTS)
+    if not isinstance(base, str):
+        raise InputError(f"{path}: base must be the name of a recipe; received {base!r}.")
+    if base == DEFAULTS:
+        return tables
+    bundled = base in bundled_recipes()
+    below = _find(base if bundled else path.parent / base)
+    if below.resolve() in above or below.resolve() == path.resolve():
+        raise InputError(f"{path}: base = {base!r} leads back to itself.")
+    merged = _tables(below, (*above, path.resolve()))
+    for name, table in tables.items():
+        starts_anew = name == "model" and isinstance(table, dict) and "preset" in table
+        under = {} if starts_anew else merged.get(name)
+        if isinstance(table, dict) and isinstance(under, dict):
+            table = {**under, **table}
+        merged[name] = table
+    return merged
 
 
 def _parse(path: Path) -> Tables:

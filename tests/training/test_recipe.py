@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,13 @@ from tf_transformer.config import PRESETS, TransformerConfig
 from tf_transformer.errors import InputError
 from training.recipe import RECIPES, Recipe, bundled_recipes, load_recipe
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 BUNDLED = pytest.mark.parametrize("name", bundled_recipes())
+MANUALS = ["demo", "multi30k_en_de", "tatoeba_en_fr"]  # the others start from one of them
 
 
 @pytest.fixture
@@ -26,7 +33,8 @@ def recipe_file(tmp_path):
 
 
 def test_the_bundled_recipes_are_there():
-    assert bundled_recipes() == ["demo", "multi30k_en_de", "tatoeba_en_fr"]
+    others = ["multi30k_en_fr", "tatoeba_en_de", "wmt14_en_de_base", "wmt14_en_de_big"]
+    assert bundled_recipes() == sorted([*MANUALS, *others])
 
 
 @BUNDLED
@@ -37,7 +45,6 @@ def test_a_bundled_recipe_makes_a_model(name):
     config = recipe.model.to_config(size, size)
     assert isinstance(config, TransformerConfig)
     assert config.source_vocabulary_size == config.target_vocabulary_size == size
-    assert config.norm_first is True and config.num_heads == 4
 
 
 def manual(name: str) -> list[tuple[str, str, str]]:
@@ -55,7 +62,7 @@ def manual(name: str) -> list[tuple[str, str, str]]:
     return keys
 
 
-@BUNDLED
+@pytest.mark.parametrize("name", MANUALS)
 def test_a_bundled_recipe_is_the_manual_of_every_key(name):
     defaults = Recipe().model_dump()
     expected = [(section, key) for section, keys in defaults.items() for key in keys]
@@ -73,6 +80,87 @@ def test_a_bundled_recipe_is_the_manual_of_every_key(name):
         else:
             said = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", comment)
             assert default in [float(number) for number in said], (key, comment)
+
+
+@pytest.mark.parametrize("name", sorted({*bundled_recipes()} - {*MANUALS}))
+def test_a_recipe_with_a_base_says_so_and_only_what_differs(name):
+    text = (RECIPES / f"{name}.toml").read_text()
+    tables = tomllib.loads(text)
+    base = tables.pop("base")
+    under = (Recipe() if base == "defaults" else load_recipe(base)).model_dump()
+    assert "not run to its end" in text
+    for section, table in tables.items():
+        for key, value in table.items():
+            assert under[section][key] != value, (section, key)
+
+
+@pytest.mark.parametrize("size", ["base", "big"])
+def test_the_wmt14_recipes_are_the_papers(size):
+    """Sections 5.1 to 5.4 and 6.1, and the rows of table 3."""
+    recipe = load_recipe(f"wmt14_en_de_{size}")
+    names = {"source_vocabulary_size": 37_000, "target_vocabulary_size": 37_000}
+    assert recipe.model.to_config(37_000, 37_000) == TransformerConfig.from_preset(size, **names)
+    assert recipe.tokenizer.model_type == "bpe" and recipe.tokenizer.vocabulary_size == 37_000
+    training = recipe.training
+    assert training.batch_tokens == 25_000 and training.warmup_steps == 4000
+    assert (training.beta_1, training.beta_2, training.epsilon) == (0.9, 0.98, 1e-9)
+    assert training.label_smoothing == 0.1
+    steps, averaged, seconds = {"base": (100_000, 5, 0.4), "big": (300_000, 20, 1.0)}[size]
+    assert training.max_steps == steps and training.average_checkpoints == averaged
+    assert recipe.evaluation.every_steps * seconds == 10 * 60
+    tokens = 4_500_000 * 20  # of an epoch, and fewer than there are: the steps must end it
+    assert training.epochs * tokens / training.batch_tokens > steps
+    assert (recipe.decoding.search, recipe.decoding.num_beams, recipe.decoding.alpha) == (
+        *("beam", 4, 0.6),
+    )
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """`chain(base, child)`: child.toml starts from base.toml, both with this text."""
+
+    def write(base: str, child: str) -> Path:
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        (tmp_path / "base.toml").write_text(base)
+        path = tmp_path / "mine" / "child.toml"
+        path.write_text(f'base = "../base.toml"\n{child}')
+        return path
+
+    return write
+
+
+def test_a_recipe_starts_from_its_base(chain):
+    path = chain(
+        'base = "demo"\n[training]\nepochs = 3\nseed = 5\n[model]\ndropout = 0.25\n',
+        "[training]\nepochs = 4\n[decoding]\nalpha = 1.0\n",
+    )
+    same = ["training.epochs=4", "training.seed=5", "decoding.alpha=1.0", "model.dropout=0.25"]
+    assert load_recipe(path) == load_recipe("demo", same)
+    assert load_recipe(path, ["training.seed=9"]).training.seed == 9
+
+
+def test_a_preset_over_a_base_replaces_its_model(chain):
+    path = chain("[model]\ndropout = 0.25\nnum_layers = 3\n", '[model]\npreset = "tiny"\n')
+    assert load_recipe(path).model.to_config(9, 9) == TransformerConfig.from_preset(
+        "tiny", source_vocabulary_size=9, target_vocabulary_size=9
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "child", "message"),
+    [
+        ("", 'base = "x"\n', "child.toml must be TOML"),
+        ('base = "mine/child.toml"\n', "", r"base.toml: base = 'mine/child.toml' leads back to"),
+        ('base = "base.toml"\n', "", r"base.toml: base = 'base.toml' leads back to itself"),
+        ("base = 3\n", "", r"base.toml: base must be the name of a recipe; received 3"),
+        ('base = "nowhere"\n', "", r"There is no recipe \S*/nowhere"),
+        ("training = 3\n", "[training]\nepochs = 3\nlr = 1\n", r"child.toml: training.lr is not a"),
+        ("", "training = 3\n", r"training must be a section"),
+    ],
+)
+def test_a_base_that_cannot_be_used_is_refused(chain, base, child, message):
+    with pytest.raises(InputError, match=message):
+        load_recipe(chain(base, child))
 
 
 def test_defaults_are_the_papers_base_model_and_training():
@@ -293,7 +381,7 @@ def test_windows_files_are_read(recipe_file):
 
 
 def test_a_missing_recipe_is_refused_with_the_bundled_ones(tmp_path):
-    with pytest.raises(InputError, match="There is no recipe demmo: .* of demo, multi30k_en_de, t"):
+    with pytest.raises(InputError, match="There is no recipe demmo: .* of demo, multi30k_en_de, m"):
         load_recipe("demmo")
     with pytest.raises(InputError, match="There is no recipe .*nowhere.toml"):
         load_recipe(tmp_path / "nowhere.toml")

@@ -1,6 +1,7 @@
 """training/train.py: a run from a recipe to a translator, stopped, gone on with, refused."""
 
 import contextlib
+import io
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from rich.console import Console
 
 from tests.tiny_run import BATCHES, TRAIN, VALID, digest, write_corpus
 from tf_transformer.errors import InputError
@@ -22,6 +24,7 @@ from training.checkpoints import Checkpoints, average
 from training.limits import Limits
 from training.recipe import load_recipe
 from training.run_state import RunState
+from training.train import train
 
 SOURCES = [pair[0] for pair in VALID]
 
@@ -272,6 +275,17 @@ def test_a_corpus_smaller_than_a_batch_is_trained_on(place, tmp_path):
     assert [line["step"] for line in lines] == [1, 2]  # one update an epoch, of all pairs
     steps = [weights_in(tmp_path / f"run/checkpoints/step-{n}.weights.h5") for n in (1, 2)]
     assert any(not np.array_equal(steps[0][name], steps[1][name]) for name in steps[0])
+
+
+@pytest.mark.parametrize("name", ["wmt14_en_de_base", "wmt14_en_de_big"])
+def test_the_wmt14_recipes_start(place, tmp_path, name):
+    """On a few lines and with a small model: the settings work together."""
+    sizes = {"num_layers": 1, "hidden_dim": 16, "num_heads": 2, "intermediate_dim": 32}
+    settings = [f"model.{key}={value}" for key, value in sizes.items()]
+    recipe = load_recipe(name, [*settings, "training.max_steps=1", "evaluation.samples=0"])
+    translator = train(recipe, place.data, tmp_path / "run", Console(file=io.StringIO()))
+    assert history(tmp_path / "run")[-1]["step"] == 1
+    assert translator.options.num_beams == 4 and len(translator(SOURCES)) == len(SOURCES)
 
 
 # What is refused, and leaves everything as it was.
