@@ -30,12 +30,14 @@ def load_keras(path: Path) -> dict:
         "parameters": model.count_params(),
     }
     if getattr(model, "optimizer", None) is not None:
-        rate = model.optimizer._learning_rate
-        report["iterations"] = int(model.optimizer.iterations.value)
+        optimizer = model.optimizer
+        rate = getattr(optimizer, "inner_optimizer", optimizer)._learning_rate
+        report["iterations"] = int(optimizer.iterations.value)
         report["rates"] = [float(rate(step)) for step in (0, 3, 4_000)]
         labels = np.load(path.parent / "labels.npy")
         model.train_on_batch(inputs, labels)
-        np.savez(path.parent / "after_training.npz", *model.get_weights())
+        variables = [*model.weights, *optimizer.variables]
+        np.savez(path.parent / "after_training.npz", *(np.asarray(v) for v in variables))
     return report
 
 

@@ -23,9 +23,17 @@ from tf_transformer import (
     build_transformer,
 )
 from tf_transformer.layers.positions import LearnedPositions, SinusoidalHalves, SinusoidalPositions
+from training.adafactor import Adafactor
 from training.losses import SmoothedCrossEntropy
 from training.metrics import Perplexity, TokenAccuracy, TokenNLL
-from training.schedule import TransformerSchedule
+from training.optimizer import FusedAdam, FusedAdamW
+from training.schedule import (
+    ConstantRate,
+    CosineDecay,
+    InverseSquareRoot,
+    LinearDecay,
+    TransformerSchedule,
+)
 
 D, V = 12, 23
 SIZES = {"num_heads": 3, "intermediate_dim": 20}
@@ -67,6 +75,16 @@ IDS = {
     "decoder_token_ids": np.array([[2, 14, 6, 8], [2, 9, 0, 0]]),
 }
 LABELS = np.array([[14, 6, 8, 3], [9, 3, 0, 0]])
+EMBEDDED, EMBEDDED_LABELS = {"ids": np.array([[4, 9, 0]])}, np.array([[9, 7, 0]])
+
+EMA = {"use_ema": True, "ema_momentum": 0.9}
+OPTIMIZERS = {
+    "adam": lambda: FusedAdam(InverseSquareRoot(0.01, 2), beta_2=0.98, **EMA),
+    "adamw": lambda: FusedAdamW(CosineDecay(0.01, 2, 9), weight_decay=0.3, global_clipnorm=1.0),
+    "adafactor": lambda: Adafactor(LinearDecay(0.01, 2, 9), clip_threshold=0.5, **EMA),
+    "adafactor, absolute": lambda: Adafactor(ConstantRate(0.01, 2), relative_step=False),
+    "loss scale": lambda: keras.optimizers.LossScaleOptimizer(FusedAdamW(CosineDecay(0.1, 2, 9))),
+}
 
 
 def layer_model(layer):
@@ -105,6 +123,24 @@ def trained_model():
     return model
 
 
+def save_trained(directory, model, inputs, labels):
+    directory.mkdir()
+    np.savez(directory / "inputs.npz", **inputs)
+    np.save(directory / "labels.npy", labels)
+    np.save(directory / "answer.npy", np.asarray(model(inputs)))
+    model.save(directory / "model.keras")
+    return model
+
+
+def model_trained_by(optimizer):
+    model = embedding_model()
+    fill_with_random(model, 4)
+    model.compile(optimizer, SmoothedCrossEntropy(0.1), jit_compile=False)
+    for _ in range(3):
+        model.train_on_batch(EMBEDDED, EMBEDDED_LABELS)
+    return model
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """Everything saved, one process that loads it all, and its report."""
@@ -113,19 +149,16 @@ def saved(tmp_path_factory):
     x = np.random.default_rng(0).normal(size=(2, 5, D)).astype("float32")
     for name, make in LAYERS.items():
         models[name] = save(root / name, layer_model(make()), {"x": x})
-    ids = {"ids": np.array([[4, 9, 0]])}
-    models["embedding"] = save(root / "embedding", embedding_model(), ids)
+    models["embedding"] = save(root / "embedding", embedding_model(), EMBEDDED)
     for name, fields in MODELS.items():
         config = TransformerConfig(**{**BASE, **fields})
         models[name] = save(root / name, build_transformer(config), IDS)
         models[name].save_weights(root / name / "model.weights.h5")
         config.to_json(root / name / "model.json")
-    model = models["trained"] = trained_model()
-    (root / "trained").mkdir()
-    np.savez(root / "trained" / "inputs.npz", **IDS)
-    np.save(root / "trained" / "labels.npy", LABELS)
-    np.save(root / "trained" / "answer.npy", np.asarray(model(IDS)))
-    model.save(root / "trained" / "model.keras")
+    models["trained"] = save_trained(root / "trained", trained_model(), IDS, LABELS)
+    for name, make in OPTIMIZERS.items():
+        model = model_trained_by(make())
+        models[name] = save_trained(root / name, model, EMBEDDED, EMBEDDED_LABELS)
 
     tests = Path(__file__).parent
     environment = {**os.environ, "PYTHONPATH": str(tests.parent)}
@@ -143,7 +176,7 @@ def saved(tmp_path_factory):
 
 @pytest.mark.case("55")
 @pytest.mark.case("57")
-@pytest.mark.parametrize("name", [*LAYERS, "embedding", *MODELS, "trained"])
+@pytest.mark.parametrize("name", [*LAYERS, "embedding", *MODELS, "trained", *OPTIMIZERS])
 def test_keras_file_opens_with_the_same_answer_and_variables(saved, name):
     _, models, report, _ = saved
     assert report[name]["difference"] == 0.0
@@ -162,24 +195,28 @@ def test_loading_says_nothing_of_layers_without_weights(saved):
 
 
 @pytest.mark.case("17")
-def test_the_schedule_goes_on_where_it_was(saved):
-    report = saved[2]["trained"]
+@pytest.mark.parametrize("name", ["trained", *OPTIMIZERS])
+def test_the_schedule_goes_on_where_it_was(saved, name):
+    report, optimizer = saved[2][name], saved[1][name].optimizer
     assert report["iterations"] == 3
-    schedule = TransformerSchedule(D, 10)
+    schedule = getattr(optimizer, "inner_optimizer", optimizer)._learning_rate
     expected = [float(schedule(step)) for step in (0, 3, 4_000)]
     np.testing.assert_allclose(report["rates"], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.case("17")
-def test_the_next_step_of_training_is_the_same(saved):
-    """Shared tables stay shared, and the optimizer keeps its moments."""
+@pytest.mark.parametrize("name", ["trained", *OPTIMIZERS])
+def test_the_next_step_of_training_is_the_same(saved, name):
+    """Shared tables stay shared; the optimizer keeps its moments, averages and what decays."""
     root, models, _, _ = saved
-    model = models["trained"]
-    model.train_on_batch(IDS, LABELS)
-    with np.load(root / "trained" / "after_training.npz") as arrays:
+    model = models[name]
+    batch = (IDS, LABELS) if name == "trained" else (EMBEDDED, EMBEDDED_LABELS)
+    model.train_on_batch(*batch)
+    with np.load(root / name / "after_training.npz") as arrays:
         theirs = list(arrays.values())
-    for weight, loaded in zip(model.get_weights(), theirs, strict=True):
-        np.testing.assert_allclose(loaded, weight, atol=1e-7)
+    ours = [np.asarray(variable) for variable in (*model.weights, *model.optimizer.variables)]
+    for mine, loaded in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(loaded, mine, atol=1e-7)
 
 
 def test_the_losses_may_be_the_first_import():

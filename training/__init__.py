@@ -10,40 +10,67 @@ from typing import TYPE_CHECKING, Any
 import tf_transformer  # noqa: F401
 
 if TYPE_CHECKING:
+    from .adafactor import Adafactor
     from .batching import Batches
     from .corpus import Corpus, read_pairs, read_split, read_tsv
+    from .ema import averaged_weights
     from .losses import SmoothedCrossEntropy
     from .metrics import Perplexity, TokenAccuracy, TokenNLL
-    from .optimizer import FusedAdam
+    from .optimizer import OPTIMIZERS, FusedAdam, FusedAdamW
     from .recipe import Recipe, load_recipe
-    from .schedule import TransformerSchedule
+    from .schedule import (
+        SCHEDULES,
+        ConstantRate,
+        CosineDecay,
+        InverseSquareRoot,
+        LinearDecay,
+        TransformerSchedule,
+    )
 
 _HOMES = {
+    "Adafactor": ".adafactor",
     "Batches": ".batching",
     "Corpus": ".corpus",
     "read_pairs": ".corpus",
     "read_split": ".corpus",
     "read_tsv": ".corpus",
+    "averaged_weights": ".ema",
     "SmoothedCrossEntropy": ".losses",
+    "OPTIMIZERS": ".optimizer",
     "FusedAdam": ".optimizer",
+    "FusedAdamW": ".optimizer",
     "Perplexity": ".metrics",
     "TokenAccuracy": ".metrics",
     "TokenNLL": ".metrics",
     "Recipe": ".recipe",
     "load_recipe": ".recipe",
+    "SCHEDULES": ".schedule",
+    "ConstantRate": ".schedule",
+    "CosineDecay": ".schedule",
+    "InverseSquareRoot": ".schedule",
+    "LinearDecay": ".schedule",
     "TransformerSchedule": ".schedule",
 }
 
 __all__ = [
+    "Adafactor",
     "Batches",
+    "ConstantRate",
     "Corpus",
+    "CosineDecay",
     "FusedAdam",
+    "FusedAdamW",
+    "InverseSquareRoot",
+    "LinearDecay",
+    "OPTIMIZERS",
     "Perplexity",
     "Recipe",
+    "SCHEDULES",
     "SmoothedCrossEntropy",
     "TokenAccuracy",
     "TokenNLL",
     "TransformerSchedule",
+    "averaged_weights",
     "load_recipe",
     "read_pairs",
     "read_split",

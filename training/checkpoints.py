@@ -1,7 +1,7 @@
 """What a run keeps of itself: weights at the ends of epochs, and the state to go on from.
 
 `checkpoints/step-N.weights.h5` are for averaging and inspection; `checkpoints/state/step-N.npz`
-holds weights, optimizer, random generators, counters and history.
+holds weights, optimizer with moving averages, random generators, counters and history.
 """
 
 import dataclasses
@@ -22,6 +22,7 @@ from tf_transformer.run_files import (
     without_optimizer,
 )
 
+from .ema import averaged_weights
 from .run_state import RunState
 from .state_file import damage, read_arrays, read_facts, write_state
 
@@ -46,7 +47,8 @@ class Checkpoints:
         self.model = model
         self.state = RunState()
         # An unbuilt optimizer has no place for its moments: it must be built before they are read.
-        model.optimizer.build(model.trainable_variables)
+        if not model.optimizer.built:  # Keras's loss scale would be made twice
+            model.optimizer.build(model.trainable_variables)
 
     @property
     def step(self) -> int:
@@ -93,9 +95,10 @@ class Checkpoints:
             old.unlink()
 
     def save_weights(self) -> None:
-        """Writes this step's weights, beside and renamed."""
+        """Writes this step's weights, beside and renamed; their average where one is kept."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        save_weights(self.model, self.folder, f"step-{self.step}.weights.h5")
+        with averaged_weights(self.model):
+            save_weights(self.model, self.folder, f"step-{self.step}.weights.h5")
 
     def weights(self, steps: Collection[int] | None = None) -> list[Path]:
         """The weight files, by step number; of those steps only, or all."""

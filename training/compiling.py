@@ -9,8 +9,8 @@ from tf_transformer.model import build_transformer, under_policy
 
 from .losses import SmoothedCrossEntropy
 from .metrics import TokenAccuracy, TokenNLL
-from .optimizer import FusedAdam
-from .schedule import TransformerSchedule
+from .optimizer import OPTIMIZERS
+from .schedule import SCHEDULES, TransformerSchedule
 from .settings import TrainingSettings
 from .trainer import Trainer
 
@@ -31,14 +31,26 @@ def compiled(settings: TrainingSettings, config: TransformerConfig) -> Trainer:
 
 def make_optimizer(settings: TrainingSettings, hidden_dim: int) -> keras.optimizers.Optimizer:
     """The optimizer of a recipe with its schedule; the loss is scaled under float16."""
-    schedule = TransformerSchedule(hidden_dim, settings.warmup_steps, scale=settings.learning_rate)
-    optimizer: Any = FusedAdam(
-        schedule,
-        beta_1=settings.beta_1,
-        beta_2=settings.beta_2,
-        epsilon=settings.epsilon,
-        global_clipnorm=settings.clip_norm,
-    )
+    arguments: dict[str, Any] = {"global_clipnorm": settings.clip_norm}
+    if settings.ema_decay is not None:
+        arguments.update(use_ema=True, ema_momentum=settings.ema_decay)
+    if settings.optimizer == "adafactor":
+        arguments.update(relative_step=settings.relative_step)
+    else:
+        arguments.update(beta_1=settings.beta_1, beta_2=settings.beta_2, epsilon=settings.epsilon)
+    if settings.weight_decay is not None:
+        arguments.update(weight_decay=settings.weight_decay)
+    optimizer = OPTIMIZERS[settings.optimizer](make_schedule(settings, hidden_dim), **arguments)
     if settings.precision == "mixed_float16":
-        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+        return keras.optimizers.LossScaleOptimizer(optimizer)
     return optimizer
+
+
+def make_schedule(
+    settings: TrainingSettings, hidden_dim: int
+) -> keras.optimizers.schedules.LearningRateSchedule:
+    """The learning rate of a recipe."""
+    if settings.schedule == "transformer":
+        return TransformerSchedule(hidden_dim, settings.warmup_steps, settings.learning_rate)
+    end = {} if settings.decay_steps is None else {"decay_steps": settings.decay_steps}
+    return SCHEDULES[settings.schedule](settings.learning_rate, settings.warmup_steps, **end)

@@ -5,6 +5,7 @@ from pathlib import Path
 import keras
 from rich.console import Console
 
+from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
 
 from .batching import Batches
@@ -15,6 +16,7 @@ from .keeper import Keeper
 from .limits import Limits
 from .progress import ProgressReport
 from .recipe import Recipe
+from .settings import TrainingSettings
 from .stop_signals import StopSignals
 from .tensorboard import TensorBoardLogs
 from .updates import Updates
@@ -45,7 +47,7 @@ def fit(
         InputError: the loss is no number.
         KeyboardInterrupt: Ctrl-C or SIGTERM; the state was saved.
     """
-    last = _last_step(recipe, len(batches["train"]))
+    last = last_update(recipe.training, len(batches["train"]))
     signals = StopSignals()
     updates = Updates(checkpoints.state, batches["train"], signals)
     finite = FiniteLoss(run, updates, translator)
@@ -77,6 +79,24 @@ def fit(
             logs.close()
 
 
+def last_update(settings: TrainingSettings, per_epoch: int) -> int:
+    """The update that ends a run of so many updates an epoch, if its minutes do not.
+
+    Raises:
+        InputError: the learning rate would be 0 long before.
+    """
+    last = settings.epochs * per_epoch
+    if settings.max_steps is not None:
+        last = min(last, settings.max_steps)
+    if settings.decay_steps is not None and last > settings.decay_steps:
+        raise InputError(
+            f"The learning rate is 0 from update {settings.decay_steps} on, but {last} are to be "
+            f"made ({settings.epochs} epochs of {per_epoch}): raise training.decay_steps, or set "
+            f"training.max_steps to it."
+        )
+    return last
+
+
 def _fit_from(
     step: int,
     last: int,
@@ -101,11 +121,6 @@ def _fit_from(
                 verbose=0,
             )
             step, made = end * len(batches), 0
-
-
-def _last_step(recipe: Recipe, batches: int) -> int:
-    last = recipe.training.epochs * batches
-    return last if recipe.training.max_steps is None else min(last, recipe.training.max_steps)
 
 
 def _why_early(recipe: Recipe, checkpoints: Checkpoints) -> str:

@@ -1,19 +1,23 @@
-"""Adam as section 5.3 uses it, in one pass over the weights."""
+"""Adam as section 5.3 uses it, in one pass over the weights, and what else a recipe may name."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 
+from .adafactor import Adafactor
+from .ema import KeepsAverage
+
 
 @keras.saving.register_keras_serializable("tf_transformer")
-class FusedAdam(keras.optimizers.Adam):
+class FusedAdam(KeepsAverage, keras.optimizers.Adam):
     """Keras's Adam, update by update the same, through TensorFlow's fused kernel.
 
     Keras makes some ten passes over weights, gradient and moments; the kernel makes one. Where it
     cannot be used (another backend, `amsgrad`, a `tf.distribute` strategy) Keras's own code runs.
 
     Args: those of `keras.optimizers.Adam`; the paper has `beta_1=0.9`, `beta_2=0.98` and
-        `epsilon=1e-9`.
+        `epsilon=1e-9`. What `use_ema` does is told in `training.ema`.
     """
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -37,6 +41,37 @@ class FusedAdam(keras.optimizers.Adam):
             epsilon=tf.cast(self.epsilon, variable.dtype),
             grad=tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
         )
+
+
+@keras.saving.register_keras_serializable("tf_transformer")
+class FusedAdamW(FusedAdam):
+    """AdamW (arXiv 1711.05101): before each update, matrices shrink by rate * `weight_decay`.
+
+    Kernels and tables do, embeddings among them, which are output projections too (section 3.4);
+    biases and LayerNorms, one number a channel, do not. Which ones is no setting, since Keras
+    saves none: its `exclude_from_weight_decay` is forgotten by a `.keras` file.
+
+    Args: those of `keras.optimizers.AdamW`.
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.001, weight_decay: float = 0.01, **kwargs: Any
+    ) -> None:
+        super().__init__(learning_rate, weight_decay=weight_decay, **kwargs)
+
+    def build(self, variables: Sequence[keras.Variable]) -> None:
+        """Makes the moments, and tells matrices from the rest."""
+        if not self.built:
+            self.exclude_from_weight_decay([v for v in variables if len(v.shape) < 2])
+        super().build(variables)
+
+
+# What `training.optimizer` of a recipe may be.
+OPTIMIZERS: dict[str, type[keras.optimizers.Optimizer]] = {
+    "adam": FusedAdam,
+    "adamw": FusedAdamW,
+    "adafactor": Adafactor,
+}
 
 
 def _has_kernel() -> bool:

@@ -121,12 +121,16 @@ class TrainingSettings(Section):
     subword_sampling: Literal["none", "source", "target", "both"] = "none"
     subword_alpha: Annotated[float, Field(ge=0)] | None = None
     word_dropout: Rate = 0.0
-    optimizer: Literal["adam"] = "adam"
+    optimizer: Literal["adam", "adamw", "adafactor"] = "adam"
     beta_1: Rate = 0.9
     beta_2: Rate = 0.98
     epsilon: AboveZero = 1e-9
+    weight_decay: AboveZero | None = None
+    relative_step: bool = True
+    schedule: Literal["transformer", "inverse_sqrt", "linear", "cosine", "constant"] = "transformer"
     learning_rate: AboveZero = 1.0
     warmup_steps: Positive = 4000
+    decay_steps: Positive | None = None
     label_smoothing: Rate = 0.1
     r_drop: Annotated[float, Field(ge=0)] = 0.0
     clip_norm: AboveZero | None = None
@@ -138,6 +142,7 @@ class TrainingSettings(Section):
     keep_checkpoints: Positive = 5
     average_checkpoints: Positive = 1
     final_weights: Literal["last", "best"] = "last"
+    ema_decay: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")
     def _keep_what_is_averaged(self) -> "TrainingSettings":
@@ -145,6 +150,31 @@ class TrainingSettings(Section):
             raise InputError(
                 "`average_checkpoints` must not be above `keep_checkpoints`; received "
                 f"{self.average_checkpoints} and {self.keep_checkpoints}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_the_rate(self) -> "TrainingSettings":
+        if self.schedule != "transformer" and self.learning_rate > 0.1:
+            raise InputError(
+                f'with schedule = "{self.schedule}", `learning_rate` is the highest rate itself '
+                f"and must be at most 0.1; received {self.learning_rate}"
+            )
+        decays = self.schedule in ("linear", "cosine")
+        if decays != (self.decay_steps is not None):
+            raise InputError(
+                f'schedule = "{self.schedule}" '
+                + ("needs `decay_steps`" if decays else "has no `decay_steps`")
+                + f"; received {self.decay_steps}"
+            )
+        if self.decay_steps is not None and self.decay_steps <= self.warmup_steps:
+            raise InputError(
+                "`decay_steps` must be above `warmup_steps`; received "
+                f"{self.decay_steps} and {self.warmup_steps}"
+            )
+        if self.weight_decay is not None and self.optimizer != "adamw":
+            raise InputError(
+                f'`weight_decay` is of optimizer = "adamw"; received "{self.optimizer}"'
             )
         return self
 

@@ -17,7 +17,7 @@ from .checkpoints import Checkpoints, average
 from .compiling import compiled
 from .corpus import Corpus, read_split
 from .evaluate import check_installed
-from .fitting import fit
+from .fitting import fit, last_update
 from .recipe import Recipe
 from .run_directory import RunDirectory
 
@@ -61,6 +61,7 @@ def train(
     }
     tokenizers = _tokenizers(recipe, corpora["train"], run)
     batches = {split: _batches(recipe, corpora[split], tokenizers, split) for split in corpora}
+    last_update(recipe.training, len(batches["train"]))  # refuses now what would fail later
     config = recipe.model.to_config(
         tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
     )

@@ -8,12 +8,14 @@ from tf_transformer.translator import Translator
 
 from .batching import Batches
 from .corpus import Corpus
+from .ema import averaged_weights
 from .evaluate import corpus_bleu
 from .settings import EvaluationSettings
 
 
 class Validation:
-    """Called, it measures the model as it is; draws no random number.
+    """Called, it measures the model, with its averaged weights where there are; draws no random
+    number.
 
     Args:
         translator: over the compiled model in training, with the recipe's search.
@@ -37,12 +39,13 @@ class Validation:
 
         A sample has "source", "reference" and "translation".
         """
-        dataset = self.batches.dataset(None)
-        measured = self.model.evaluate(dataset, return_dict=True, verbose=0)
-        found: dict[str, Any] = {f"val_{name}": float(x) for name, x in measured.items()}
         number = len(self.corpus) if self.settings.bleu != "none" else self.settings.samples
         source, reference = self.corpus.source[:number], self.corpus.target[:number]
-        translations = self.translator(source)
+        with averaged_weights(self.model):
+            dataset = self.batches.dataset(None)
+            measured = self.model.evaluate(dataset, return_dict=True, verbose=0)
+            translations = self.translator(source)
+        found: dict[str, Any] = {f"val_{name}": float(x) for name, x in measured.items()}
         if self.settings.bleu != "none":
             bleu, signature = corpus_bleu(translations, reference)
             found.update(val_bleu=bleu.score, bleu_signature=signature)

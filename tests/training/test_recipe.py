@@ -4,6 +4,7 @@ import dataclasses
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from tf_transformer.config import PRESETS, TransformerConfig
 from tf_transformer.errors import InputError
+from training.optimizer import OPTIMIZERS
 from training.recipe import RECIPES, Recipe, bundled_recipes, load_recipe
+from training.schedule import SCHEDULES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -175,6 +178,12 @@ def test_defaults_are_the_papers_base_model_and_training():
     assert recipe.decoding.extra_length == 50
 
 
+def test_the_recipes_names_are_those_of_the_tables():
+    fields = type(Recipe().training).model_fields
+    for key, table in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+        assert list(get_args(fields[key].annotation)) == list(table)
+
+
 def test_every_field_of_the_model_but_the_vocabularies_is_a_key():
     fields = {field.name for field in dataclasses.fields(TransformerConfig)}
     vocabularies = {"source_vocabulary_size", "target_vocabulary_size"}
@@ -310,6 +319,19 @@ def test_an_unknown_key_is_refused_with_the_nearest(recipe_file, key, hint):
         ("[training]\nbeta_2 = 1", "training.beta_2 must be less than 1; received 1"),
         ("[training]\nprecision = 'int8'", "must be 'float32', 'mixed_float16' or 'mixed_bf"),
         ("[training]\naverage_checkpoints = 6", "`average_checkpoints` must not be above"),
+        ("[training]\nschedule = 'constant'", "`learning_rate` is the highest rate itself"),
+        ("[training]\nschedule = 'noam'", "must be 'transformer', 'inverse_sqrt', 'linear'"),
+        (
+            "[training]\nschedule = 'cosine'\nlearning_rate = 0.01",
+            'schedule = "cosine" needs `decay_steps`; received None',
+        ),
+        ("[training]\ndecay_steps = 10", 'schedule = "transformer" has no `decay_steps`; re'),
+        (
+            "[training]\nschedule = 'linear'\nlearning_rate = 0.01\ndecay_steps = 4000",
+            "`decay_steps` must be above `warmup_steps`; received 4000 and 4000",
+        ),
+        ("[training]\nweight_decay = 0.1", '`weight_decay` is of optimizer = "adamw"; received'),
+        ("[training]\nema_decay = 1.0", "training.ema_decay must be less than 1; received 1.0"),
         ("[data]\ntrain = 3", 'data.train must be a TSV name or ["a.src", "a.tgt"]; received 3.'),
         ("[data]\ntrain = ['a', 'b', 'c']", "data.train must be a TSV name or"),
         ("[data]\ntest = ['a', '']", "data.test must be a TSV name or"),

@@ -402,6 +402,14 @@ def test_what_is_no_run_directory_is_refused_and_left(place, tmp_path):
         (["tokenizer.vocabulary_size=9"], "No vocabulary of 9 can be learnt"),
         (["decoding.alpha=11"], "`alpha` must be a number from -10 to 10"),
         (["decoding.max_source_length=1"], "`max_source_length` must be"),
+        (
+            [
+                "training.schedule=linear",
+                "training.learning_rate=0.01",
+                "training.decay_steps=29",
+            ],
+            r"rate is 0 from update 29 on, but 30 are to be made \(3 epochs of 10\)",
+        ),
         (["data.train=no.tsv"], "There is no file .*no.tsv"),
         (["data.valid=no.tsv"], "There is no file .*no.tsv"),
     ],
