@@ -54,6 +54,14 @@ def test_every_id_has_its_piece(tokenizer):
         assert not {PAD_ID, START_ID, END_ID} & set(tokenizer.piece_ids([name]))
 
 
+def test_its_vocabulary_is_in_the_order_of_ids(tokenizer):
+    pieces = tokenizer.vocabulary()
+    assert len(pieces) == tokenizer.vocabulary_size
+    assert tokenizer.piece_ids(pieces[4:]) == list(range(4, len(pieces)))
+    for text in SENTENCES:
+        assert [pieces[token] for token in tokenizer.encode([text])[0]] == tokenizer.pieces(text)
+
+
 def test_it_can_be_told(tokenizer):
     assert re.fullmatch(r"[A-Z]\w+( .+)?", tokenizer.description)
     assert tokenizer.litert_obstacle == "" or not tokenizer.litert_obstacle.endswith(".")

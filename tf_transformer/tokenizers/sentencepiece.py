@@ -84,6 +84,10 @@ class SentencePieceTokenizer(Tokenizer):
         """The pieces of one text; "▁" is the blank in front of a word."""
         return self._python.encode(text, out_type=str)
 
+    def vocabulary(self) -> list[str]:
+        """The piece of every id, by id."""
+        return [self._python.id_to_piece(token) for token in range(self.vocabulary_size)]
+
     def piece_ids(self, pieces: Sequence[str]) -> list[int]:
         """The ids of what `pieces` gives; UNK for what is no piece, or a control token's name."""
         ids = [self._python.piece_to_id(piece) for piece in pieces]

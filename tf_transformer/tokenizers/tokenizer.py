@@ -85,6 +85,10 @@ class Tokenizer(tf.Module, abc.ABC):
         """The pieces of one text, for people: one for each id, none with a blank in it."""
 
     @abc.abstractmethod
+    def vocabulary(self) -> list[str]:
+        """The piece of every id, by id; the special ids' names are the tokenizer's own."""
+
+    @abc.abstractmethod
     def piece_ids(self, pieces: Sequence[str]) -> list[int]:
         """The ids of what `pieces` gives; UNK for what is no piece."""
 
