@@ -7,6 +7,7 @@ import keras
 from tf_transformer.config import TransformerConfig
 from tf_transformer.model import build_transformer, under_policy
 
+from .freezing import freeze
 from .losses import SmoothedCrossEntropy
 from .metrics import TokenAccuracy, TokenNLL
 from .optimizer import OPTIMIZERS
@@ -16,10 +17,15 @@ from .trainer import Trainer
 
 
 def compiled(settings: TrainingSettings, config: TransformerConfig) -> Trainer:
-    """A new model, its weights drawn from the recipe's seed, ready for `fit`."""
+    """A new model, its weights drawn from the recipe's seed, ready for `fit`.
+
+    Raises:
+        InputError: `freeze` names what is not there.
+    """
     keras.utils.set_random_seed(settings.seed)
     with under_policy(settings.precision):
         model = Trainer(build_transformer(config), settings.r_drop)
+    freeze(model, settings.freeze)
     model.compile(
         make_optimizer(settings, config.hidden_dim),
         loss=SmoothedCrossEntropy(settings.label_smoothing),

@@ -25,6 +25,11 @@ def _file_names(value: Any) -> Any:
     return names
 
 
+def _names(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], BeforeValidator(_names)]
 Files = Annotated[list[str], BeforeValidator(_file_names)]
 
 
@@ -136,6 +141,7 @@ class TrainingSettings(Section):
     clip_norm: AboveZero | None = None
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = "float32"
     jit_compile: bool = False
+    freeze: Names = []
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
     save_every_minutes: AboveZero = 2.0
     patience: Positive | None = None

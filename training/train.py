@@ -18,6 +18,7 @@ from .compiling import compiled
 from .corpus import Corpus, read_split
 from .evaluate import check_installed
 from .fitting import fit, last_update
+from .freezing import count_frozen
 from .recipe import Recipe
 from .run_directory import RunDirectory
 
@@ -140,9 +141,11 @@ def _describe(
     console: Console, recipe: Recipe, batches: Batches, model: keras.Model, step: int
 ) -> None:
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
+    frozen = count_frozen(model)
     console.print(
         f"[bold]{languages}[/bold]: {len(batches.kept):,} pairs, {batches.target_tokens:,} target "
-        f"tokens and {len(batches)} batches an epoch; {model.count_params():,} parameters."
+        f"tokens and {len(batches)} batches an epoch; {model.count_params():,} parameters"
+        + (f", {frozen:,} of them frozen." if frozen else ".")
     )
     if step:
         console.print(f"Going on from update {step}.")

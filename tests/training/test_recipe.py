@@ -80,6 +80,8 @@ def test_a_bundled_recipe_is_the_manual_of_every_key(name):
             assert f'"{default}"' in comment, (key, comment)
         elif default is None:
             assert comment, key
+        elif isinstance(default, list):
+            assert str(default) in comment, (key, comment)
         else:
             said = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", comment)
             assert default in [float(number) for number in said], (key, comment)
