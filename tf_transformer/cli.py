@@ -54,8 +54,10 @@ def demo(
 @app.command()
 def train(
     recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a bundled recipe.")],
-    data: Annotated[Path, typer.Option(help="Folder with train.src, train.tgt, valid.*, ...")],
     run: Annotated[Path, typer.Option(help="Run directory: new, or one to go on with.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with train.src, train.tgt, valid.*, ...")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Wins over the recipe; repeat for more."),

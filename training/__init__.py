@@ -12,11 +12,13 @@ import tf_transformer  # noqa: F401
 if TYPE_CHECKING:
     from .adafactor import Adafactor
     from .batching import Batches
-    from .corpus import Corpus, read_pairs, read_split, read_tsv
+    from .corpus import Corpus, mix
     from .ema import averaged_weights
     from .losses import SmoothedCrossEntropy
     from .metrics import Perplexity, TokenAccuracy, TokenNLL
     from .optimizer import OPTIMIZERS, FusedAdam, FusedAdamW
+    from .pairs import corpus_of
+    from .reading import read_pairs, read_split, read_tsv
     from .recipe import Recipe, load_recipe
     from .schedule import (
         SCHEDULES,
@@ -31,10 +33,12 @@ _HOMES = {
     "Adafactor": ".adafactor",
     "Batches": ".batching",
     "Corpus": ".corpus",
-    "read_pairs": ".corpus",
-    "read_split": ".corpus",
-    "read_tsv": ".corpus",
     "averaged_weights": ".ema",
+    "corpus_of": ".pairs",
+    "mix": ".corpus",
+    "read_pairs": ".reading",
+    "read_split": ".reading",
+    "read_tsv": ".reading",
     "SmoothedCrossEntropy": ".losses",
     "OPTIMIZERS": ".optimizer",
     "FusedAdam": ".optimizer",
@@ -71,7 +75,9 @@ __all__ = [
     "TokenNLL",
     "TransformerSchedule",
     "averaged_weights",
+    "corpus_of",
     "load_recipe",
+    "mix",
     "read_pairs",
     "read_split",
     "read_tsv",

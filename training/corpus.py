@@ -1,25 +1,31 @@
-"""Parallel text: line-aligned pairs of files or tab-separated pairs, cleaned and counted."""
+"""Parallel text in memory: sentence pairs, cleaned and counted, and mixed by weight."""
 
 import dataclasses
 import logging
-import os
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from tf_transformer.errors import InputError
-from tf_transformer.lines import CONTROLS, Errors, clean_line, iter_lines, read_aligned
-
-PathLike = str | os.PathLike[str]
+from tf_transformer.lines import CONTROLS, clean_line
 
 BLANK_SIDE = "blank on one side"
-NOT_TWO_FIELDS = "not two fields"
+DUPLICATE = "duplicate"
 HAD_CONTROLS = "control characters"
 HAD_OUTER_BLANKS = "outer blanks"
 
-_LINES_NAMED = 5  # in the log, of lines that a reader skips
-
 logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Of a mixed corpus: so many pairs, one after another, and how often an epoch sees each."""
+
+    name: str
+    pairs: int
+    weight: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +38,7 @@ class Corpus:
         dropped: number of pairs left out, by reason.
         repaired: number of sentences of the pairs kept that were changed, by reason.
         name: the files it was read from, for messages.
+        parts: what it was mixed from, in the order of the pairs; see `mix`.
     """
 
     source: list[str]
@@ -39,6 +46,7 @@ class Corpus:
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
     repaired: dict[str, int] = dataclasses.field(default_factory=dict)
     name: str = "corpus"
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.source) != len(self.target):
@@ -50,104 +58,32 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.source)
 
+    def parts_of(self, pairs: np.ndarray) -> tuple[np.ndarray, list[float]]:
+        """For the numbers of pairs those of their parts, and the weights of all parts."""
+        ends = np.cumsum([part.pairs for part in self.parts])
+        return np.searchsorted(ends, pairs, side="right"), [
+            *(part.weight for part in self.parts),
+            1.0,  # of a corpus that was not mixed
+        ]
 
-def read_split(
-    data_dir: PathLike,
-    split: str = "train",
-    files: Sequence[str] | None = None,
-    errors: Errors = "strict",
+
+def clean(
+    pairs: Iterable[tuple[str, str]], name: str, skipped: Mapping[str, int] | None = None
 ) -> Corpus:
-    """The pairs of one split of a data folder.
-
-    Args:
-        data_dir: the folder.
-        split: name of the split, "train" for `train.src` and `train.tgt`; see `find_split`.
-        files: names to read instead, relative to `data_dir`: a source and a target file, or one
-            file of tab-separated pairs.
-        errors: what to do with bytes that are not UTF-8; see `tf_transformer.lines.iter_lines`.
-    """
-    if files is None:
-        paths = find_split(data_dir, split)
-    elif len(files) in (1, 2):
-        paths = tuple(Path(data_dir, name) for name in files)
-    else:
-        raise InputError(f"`files` must be a source and a target, or one TSV. Received: {files}")
-    if len(paths) == 1:
-        return read_tsv(paths[0], errors)
-    return read_pairs(paths[0], paths[1], errors)
-
-
-def find_split(data_dir: PathLike, split: str) -> tuple[Path, ...]:
-    """The files of one split: `(split.src, split.tgt)` or `(split.tsv,)`, each plain or `.gz`.
-
-    Raises:
-        InputError: the folder or a file of the split is missing, or a file is there twice, so
-            that it is not clear which one is meant.
-    """
-    folder = Path(data_dir)
-    if not folder.is_dir():
-        raise InputError(f"There is no data folder {folder}.")
-    ends = ("src", "tgt", "tsv")
-    names = [f"{split}.{end}{gz}" for end in ends for gz in ("", ".gz")]
-    names = [name for name in names if (folder / name).exists()]
-    found = [name.removesuffix(".gz").rpartition(".")[-1] for name in names]
-    if found in (["src", "tgt"], ["tsv"]):
-        return tuple(folder / name for name in names)
-    if not found:
-        raise InputError(
-            f"{folder} must hold {split}.src and {split}.tgt, or {split}.tsv (plain or .gz), but "
-            "has none of them."
-        )
-    if found in (["src"], ["tgt"]):
-        missing = "tgt" if found == ["src"] else "src"
-        raise InputError(f"{folder} has {names[0]}, but no {split}.{missing} (plain or .gz).")
-    raise InputError(
-        f"{folder} holds {', '.join(names)}, and which of them to read is not clear: leave one "
-        "pair of files or one TSV, or name the files in the recipe."
-    )
-
-
-def read_pairs(source: PathLike, target: PathLike, errors: Errors = "strict") -> Corpus:
-    """The pairs of two files: line n of `source` belongs to line n of `target`.
+    """A corpus of these pairs.
 
     Pairs with a blank side are dropped and counted. Control characters and the Unicode line
     separators become blanks, outer blanks are cut, so that no later stage can split a sentence.
 
+    Args:
+        pairs: source and target of each.
+        name: what messages call them.
+        skipped: what the reader left out, by reason.
+
     Raises:
-        InputError: different numbers of lines (the message has both), nothing left, or a file
-            that can't be read; see `tf_transformer.lines.iter_lines`.
+        InputError: no pair is left.
     """
-    pairs = zip(*read_aligned(source, target, errors=errors), strict=True)
-    return _clean(pairs, f"{os.fspath(source)} + {os.fspath(target)}", Counter())
-
-
-def read_tsv(path: PathLike, errors: Errors = "strict") -> Corpus:
-    """The pairs of a file with a source, one tab and a target on each line.
-
-    There is no quoting: quotation marks are part of the text. A line with one field or more than
-    two is skipped, counted, and named in the log; the rest is as in `read_pairs`.
-    """
-    name = os.fspath(path)
-    pairs: list[tuple[str, str]] = []
-    skipped: list[tuple[int, int]] = []
-    for number, line in enumerate(iter_lines(path, errors=errors), start=1):
-        fields = line.split("\t")
-        if len(fields) == 2:
-            pairs.append((fields[0], fields[1]))
-        elif not line.strip():
-            pairs.append(("", ""))
-        else:
-            skipped.append((number, len(fields)))
-    if skipped:
-        named = ", ".join(f"line {number} has {count}" for number, count in skipped[:_LINES_NAMED])
-        logger.warning(
-            f"{name}: skipped {len(skipped)} line(s) that are not two fields with one tab between "
-            f"them: {named}{', ...' if len(skipped) > _LINES_NAMED else ''}."
-        )
-    return _clean(pairs, name, Counter({NOT_TWO_FIELDS: len(skipped)} if skipped else {}))
-
-
-def _clean(pairs: Iterable[tuple[str, str]], name: str, dropped: Counter[str]) -> Corpus:
+    dropped = Counter(skipped or {})
     repaired: Counter[str] = Counter()
     source: list[str] = []
     target: list[str] = []
@@ -169,6 +105,40 @@ def _clean(pairs: Iterable[tuple[str, str]], name: str, dropped: Counter[str]) -
         raise InputError(f"{name}: {why}.")
     _report(name, len(source), dropped, repaired)
     return Corpus(source, target, dict(dropped), dict(repaired), name)
+
+
+def without_duplicates(corpus: Corpus) -> Corpus:
+    """The corpus with each pair once, where it comes first; the number of the others is logged."""
+    pairs = dict.fromkeys(zip(corpus.source, corpus.target, strict=True))
+    dropped = Counter({DUPLICATE: len(corpus) - len(pairs)})
+    if not dropped[DUPLICATE]:
+        return corpus
+    _report(corpus.name, len(pairs), dropped, Counter())
+    source, target = (list(side) for side in zip(*pairs, strict=True))
+    return dataclasses.replace(
+        corpus, source=source, target=target, dropped={**corpus.dropped, **dropped}
+    )
+
+
+def mix(corpora: Sequence[tuple[Corpus, float]]) -> Corpus:
+    """One corpus of several, each with its weight: how often an epoch sees each of its pairs.
+
+    A weight of 2 doubles a corpus in each epoch; with 0.1 an epoch has another tenth of it each
+    time. See `Mixture`.
+    """
+    if not corpora:
+        raise InputError("`corpora` must hold at least one corpus. Received: none")
+    for corpus, weight in corpora:
+        if not 0 < weight < math.inf:
+            raise InputError(f"{corpus.name}: its weight must be above 0. Received: {weight!r}")
+    return Corpus(
+        [sentence for corpus, _ in corpora for sentence in corpus.source],
+        [sentence for corpus, _ in corpora for sentence in corpus.target],
+        dict(sum((Counter(corpus.dropped) for corpus, _ in corpora), Counter())),
+        dict(sum((Counter(corpus.repaired) for corpus, _ in corpora), Counter())),
+        " and ".join(corpus.name for corpus, _ in corpora),
+        tuple(Part(corpus.name, len(corpus), float(weight)) for corpus, weight in corpora),
+    )
 
 
 def _report(name: str, kept: int, dropped: Counter[str], repaired: Counter[str]) -> None:

@@ -13,6 +13,7 @@ from .ids import Ids
 from .subwords import SubwordSampler
 
 Sides = tuple[Ids, Ids]
+Lengths = tuple[np.ndarray, np.ndarray]
 
 _DRAWS = 3  # epochs drawn to see how long their sentences are
 
@@ -27,6 +28,12 @@ class EncodedCorpus:
         sampling: the sides that are cut into other subwords in each epoch: "source", "target".
         alpha: see `SubwordSampler`.
         seed: of the sampling.
+
+    Attributes:
+        best: source and target in their best segmentations.
+        room: most tokens of a side of each pair, END counted, or one number for all: a sentence
+            that has more as it was sampled has its best segmentation. To be set before an epoch is
+            asked for; None is no limit.
 
     Raises:
         InputError: `sampling` with a tokenizer that has no such thing.
@@ -46,6 +53,7 @@ class EncodedCorpus:
             Ids.encode(corpus.source, source_tokenizer),
             Ids.encode(corpus.target, target_tokenizer),
         )
+        self.room: int | np.ndarray | None = None
         self._samplers = [
             SubwordSampler(ids, tokenizer, alpha) if side in sampling else None
             for side, ids, tokenizer in zip(
@@ -72,11 +80,17 @@ class EncodedCorpus:
         if self.is_sampled:
             self._begin(epoch)
 
-    def draws(self) -> list[Sides]:
-        """A few epochs as they could be, for a look at their lengths; or the best cut alone."""
+    def lengths(self, epoch: int | None) -> Lengths:
+        """int (pairs,) each: the tokens of the sides in an epoch, END counted."""
+        source, target = self.epoch(epoch)
+        return source.lengths, target.lengths
+
+    def draws(self) -> list[Lengths]:
+        """Lengths as they are in a few epochs that are not trained on; or of the best cut alone."""
         if not self.is_sampled:
-            return [self.best]
-        return [self._sample(draw, stream=2) for draw in range(_DRAWS)]
+            return [self.lengths(None)]
+        drawn = (self._sample(draw, stream=2) for draw in range(_DRAWS))
+        return [(source.lengths, target.lengths) for source, target in drawn]
 
     def _begin(self, epoch: int) -> "Future[Sides]":
         with self._lock:
@@ -88,11 +102,16 @@ class EncodedCorpus:
             return self._made[epoch]
 
     def _sample(self, epoch: int, stream: int) -> Sides:
-        source, target = (
-            best if sampler is None else sampler.sample(_random(self.seed, epoch, stream, side))
-            for side, (best, sampler) in enumerate(zip(self.best, self._samplers, strict=True))
-        )
-        return source, target
+        sides = []
+        for side, (best, sampler) in enumerate(zip(self.best, self._samplers, strict=True)):
+            sampled = best
+            if sampler is not None:
+                sampled = sampler.sample(_random(self.seed, epoch, stream, side))
+            if self.room is not None and (too_long := sampled.lengths > self.room).any():
+                pairs = np.arange(len(best))
+                sampled = Ids.join([sampled, best]).take(pairs + len(pairs) * too_long)
+            sides.append(sampled)
+        return sides[0], sides[1]
 
 
 def _random(*key: int) -> np.random.Generator:

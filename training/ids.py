@@ -60,8 +60,10 @@ class Ids:
         places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], lengths)
         return Ids(self.flat[places], starts)
 
-    def rows(self, width: int, fill: int) -> np.ndarray:
-        """int32 (sentences, width): each sentence from the left, then `fill`."""
-        rows = np.full((len(self), width), fill, np.int32)
-        rows[np.arange(width) < np.diff(self.starts)[:, None]] = self.flat
-        return rows
+    def rows(self, rows: int, width: int, fill: int) -> np.ndarray:
+        """int32 (rows, width): each sentence from the left, the rest and further rows `fill`."""
+        lengths = np.zeros((rows, 1), np.int64)
+        lengths[: len(self), 0] = np.diff(self.starts)
+        array = np.full((rows, width), fill, np.int32)
+        array[np.arange(width) < lengths] = self.flat
+        return array

@@ -116,12 +116,15 @@ def _may_be_ours(name: str) -> bool:
     return name in {CONFIG_FILE, CORPUS_FILE, *ours} or (writing and name == RECIPE_FILE)
 
 
-def _summary(corpus: Corpus) -> dict[str, int | str]:
+def _summary(corpus: Corpus) -> dict[str, Any]:
     digest = hashlib.sha256()
     for side in (corpus.source, corpus.target):
         for sentence in side:
             digest.update(sentence.encode() + b"\n")
-    return {"pairs": len(corpus), "sha256": digest.hexdigest()}
+    summary: dict[str, Any] = {"pairs": len(corpus), "sha256": digest.hexdigest()}
+    if corpus.parts:
+        summary["parts"] = [{"pairs": part.pairs, "weight": part.weight} for part in corpus.parts]
+    return summary
 
 
 def _read(path: Path) -> Any:

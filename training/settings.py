@@ -41,16 +41,32 @@ class Section(BaseModel):
     )
 
 
+class CorpusSettings(Section):
+    """One of [[data.corpora]]: its files, and how often an epoch sees each of its pairs."""
+
+    files: Files
+    weight: AboveZero = 1.0
+
+
 class DataSettings(Section):
     """[data]: which files, and what of them."""
 
     train: Files | None = None
+    corpora: Annotated[list[CorpusSettings], Field(min_length=1)] | None = None
     valid: Files | None = None
     test: Files | None = None
     max_length: Positive = 128
+    max_length_ratio: Annotated[float, Field(ge=1)] | None = None
+    drop_duplicates: bool = False
     encoding_errors: Literal["strict", "replace"] = "strict"
     source_language: str = "source"
     target_language: str = "target"
+
+    @model_validator(mode="after")
+    def _train_on_one_thing(self) -> "DataSettings":
+        if self.train is not None and self.corpora is not None:
+            raise ValueError("`train` and `corpora` both name the training text: give one of them")
+        return self
 
 
 class TokenizerSettings(Section):
@@ -123,6 +139,7 @@ class TrainingSettings(Section):
     max_minutes: AboveZero | None = None
     batch_tokens: Positive = 4096
     pad_to_multiple_of: Positive = 8
+    static_shapes: bool = False
     subword_sampling: Literal["none", "source", "target", "both"] = "none"
     subword_alpha: Annotated[float, Field(ge=0)] | None = None
     word_dropout: Rate = 0.0

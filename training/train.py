@@ -15,12 +15,13 @@ from tf_transformer.translator import Translator
 from .batching import Batches
 from .checkpoints import Checkpoints, average
 from .compiling import compiled
-from .corpus import Corpus, read_split
+from .corpus import Corpus
 from .evaluate import check_installed
 from .fitting import fit, last_update
 from .freezing import count_frozen
 from .recipe import Recipe
 from .run_directory import RunDirectory
+from .splits import Given, read_splits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +34,10 @@ class Pair:
 
 def train(
     recipe: Recipe,
-    data_dir: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None,
     run_dir: str | os.PathLike[str],
     console: Console | None = None,
+    corpora: Given | None = None,
 ) -> Translator:
     """Trains, or goes on with, a run; the translator of its final weights.
 
@@ -43,9 +45,11 @@ def train(
 
     Args:
         recipe: from `load_recipe`.
-        data_dir: the folder of the corpus, see `read_split`.
+        data_dir: the folder of the corpus, see `read_split`; None where it takes no file.
         run_dir: new or empty, or a run of the same recipe and vocabulary.
         console: where progress goes; default the terminal.
+        corpora: by split, "train" or "valid", a corpus to take instead of files: any iterable of
+            pairs of texts, a `tf.data.Dataset` of them, or a `Corpus`; see `corpus_of` and `mix`.
 
     Raises:
         InputError: bad data, recipe or run directory; before anything is written to it.
@@ -56,25 +60,22 @@ def train(
     if recipe.evaluation.bleu != "none":
         check_installed()  # not after the first epoch
     run = RunDirectory(Path(run_dir), recipe)
-    corpora = {
-        split: read_split(data_dir, split, getattr(recipe.data, split), recipe.data.encoding_errors)
-        for split in ("train", "valid")
-    }
-    tokenizers = _tokenizers(recipe, corpora["train"], run)
-    batches = {split: _batches(recipe, corpora[split], tokenizers, split) for split in corpora}
+    splits = read_splits(recipe.data, data_dir, corpora)
+    tokenizers = _tokenizers(recipe, splits["train"], run)
+    batches = {split: _batches(recipe, splits[split], tokenizers, split) for split in splits}
     last_update(recipe.training, len(batches["train"]))  # refuses now what would fail later
     config = recipe.model.to_config(
         tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
     )
-    run.compare(config, corpora["train"])
+    run.compare(config, splits["train"])
     model = compiled(recipe.training, config)
     translator = Translator(model, tokenizers.source, tokenizers.target, options)
     checkpoints = Checkpoints(run.path, model)
     step = checkpoints.restore()
-    run.begin(config, corpora["train"], _files(recipe, tokenizers))
+    run.begin(config, splits["train"], _files(recipe, tokenizers))
     checkpoints.clean()
     _describe(console, recipe, batches["train"], model, step)
-    fit(recipe, run.path, translator, batches, corpora["valid"], checkpoints, console)
+    fit(recipe, run.path, translator, batches, splits["valid"], checkpoints, console)
     files = _final_files(recipe, checkpoints)
     which = "those of" if len(files) == 1 else "the mean of"
     console.print(f"The final weights are {which} {', '.join(file.name for file in files)}.")
@@ -117,10 +118,12 @@ def _final_files(recipe: Recipe, checkpoints: Checkpoints) -> list[Path]:
 
 def _batches(recipe: Recipe, corpus: Corpus, tokenizers: Pair, split: str) -> Batches:
     settings = recipe.training
-    only_training: dict[str, Any] = {}
+    only_training: dict[str, Any] = {"max_length": None}  # all of the validation split counts
     if split == "train":
         sides = settings.subword_sampling
         only_training = {
+            "max_length": recipe.data.max_length,
+            "max_length_ratio": recipe.data.max_length_ratio,
             "sampling": ("source", "target") if sides == "both" else (sides,),
             "alpha": settings.subword_alpha,
             "word_dropout": settings.word_dropout,
@@ -130,8 +133,8 @@ def _batches(recipe: Recipe, corpus: Corpus, tokenizers: Pair, split: str) -> Ba
         tokenizers.source,
         tokenizers.target,
         batch_tokens=settings.batch_tokens,
-        max_length=recipe.data.max_length if split == "train" else None,
         pad_to_multiple_of=settings.pad_to_multiple_of,
+        static_shapes=settings.static_shapes,
         seed=settings.seed,
         **only_training,
     )

@@ -105,19 +105,21 @@ def test_a_batch_is_as_full_as_the_budget_allows():
     lengths = [(5, 7)] * 12
     for tokens, sizes in ((47, [5, 5, 2]), (48, [6, 6]), (56, [7, 5])):
         batches = make(lengths, batch_tokens=tokens)
-        assert [len(pairs) for pairs in batches.plan(None)] == sizes
+        assert [len(planned.pairs) for planned in batches.plan(None)] == sizes
 
 
 def test_like_lengths_are_together():
     lengths = random_lengths(600)
     batches = make(lengths, batch_tokens=400, pad_to_multiple_of=1)
     longest = np.max(lengths, axis=1) + 1
-    plan = batches.plan(None)
+    plan = [planned.pairs for planned in batches.plan(None)]
     for shorter, longer in itertools.pairwise(plan):
         assert longest[shorter].max() <= longest[longer].min()
     # Full batches without padding would be this many; batches as they come, a third more.
     assert len(plan) <= 1.15 * longest.sum() / 400
-    lengths_of = [sorted(sorted(longest[pairs]) for pairs in batches.plan(e)) for e in (None, 0)]
+    lengths_of = [
+        sorted(sorted(longest[planned.pairs]) for planned in batches.plan(e)) for e in (None, 0)
+    ]
     assert lengths_of[0] == lengths_of[1]
 
 
@@ -125,7 +127,7 @@ def test_pairs_too_long_are_left_out_and_counted(caplog):
     lengths = [(3, 3), (9, 3), (3, 9), (10, 1), (1, 10), (30, 30)]  # END is one more
     with caplog.at_level(logging.INFO):
         batches = make(lengths, max_length=10)
-    assert batches.dropped == 3
+    assert batches.dropped == {"too long": 3}
     assert sorted(n for batch in batches.epoch(0) for n in numbers_of(batch)) == [0, 1, 2]
     (message,) = (record.getMessage() for record in caplog.records)
     assert "3 of 6 pairs" in message and "more than 10 tokens" in message
@@ -133,9 +135,9 @@ def test_pairs_too_long_are_left_out_and_counted(caplog):
 
 def test_what_no_batch_can_hold_is_left_out_too():
     lengths = [(3, 3), (40, 3)]
-    assert make(lengths, batch_tokens=40, max_length=None).dropped == 1
-    assert make(lengths, batch_tokens=41, max_length=None).dropped == 0
-    assert make(lengths, batch_tokens=40, max_length=100).dropped == 1
+    assert make(lengths, batch_tokens=40, max_length=None).dropped == {"too long": 1}
+    assert make(lengths, batch_tokens=41, max_length=None).dropped == {}
+    assert make(lengths, batch_tokens=40, max_length=100).dropped == {"too long": 1}
 
 
 def test_seed_and_epoch_decide_everything():
@@ -168,7 +170,7 @@ def test_batches_are_shuffled_not_sorted():
 def test_the_first_batch_is_of_any_length():
     """Over seeds, short and long ones come first: no epoch begins with the shortest."""
     lengths = [(n % 40 + 1, n % 40 + 1) for n in range(200)]
-    firsts = {make(lengths, batch_tokens=100, seed=s).plan(0)[0][0] % 40 for s in range(30)}
+    firsts = {make(lengths, batch_tokens=100, seed=s).plan(0)[0].pairs[0] % 40 for s in range(30)}
     assert min(firsts) < 10 and max(firsts) > 30
 
 
@@ -282,7 +284,7 @@ def test_what_is_too_long_is_decided_by_the_best_cut(words):
     longest = [max(map(len, words.encode(list(pair)))) + 1 for pair in PAIRS]
     limit = int(np.median(longest))
     batches = sampled(words, max_length=limit)
-    assert batches.dropped == 3 * sum(length > limit for length in longest) > 0
+    assert batches.dropped["too long"] == 3 * sum(length > limit for length in longest)
     found = sorted({pair for batch in batches.epoch(0) for pair in pairs_of(batch, words)})
     assert found == sorted(pair for pair, n in zip(PAIRS, longest, strict=True) if n <= limit)
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tf_transformer.errors import InputError
 from tf_transformer.lines import write_lines
-from training.corpus import Corpus, find_split, read_pairs, read_split, read_tsv
+from training.corpus import Corpus
+from training.reading import find_split, read_pairs, read_split, read_tsv
 
 Pairs = list[tuple[str, str]]
 

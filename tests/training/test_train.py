@@ -21,7 +21,9 @@ from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
 from training import limits
 from training.checkpoints import Checkpoints, average
+from training.corpus import mix
 from training.limits import Limits
+from training.pairs import corpus_of
 from training.recipe import load_recipe
 from training.run_state import RunState
 from training.train import train
@@ -286,6 +288,28 @@ def test_the_wmt14_recipes_start(place, tmp_path, name):
     translator = train(recipe, place.data, tmp_path / "run", Console(file=io.StringIO()))
     assert history(tmp_path / "run")[-1]["step"] == 1
     assert translator.options.num_beams == 4 and len(translator(SOURCES)) == len(SOURCES)
+
+
+def test_a_run_on_pairs_from_python_mixed_by_weight(place, tmp_path):
+    """And with fixed shapes; no file is read."""
+    settings = ["training.max_steps=3", "training.static_shapes=true", "evaluation.samples=0"]
+    recipe, run = load_recipe(place.recipe, settings), tmp_path / "run"
+
+    def go(weight):
+        screen = io.StringIO()
+        pairs = tf.data.Dataset.from_generator(
+            lambda: iter(TRAIN[:40]), output_signature=(tf.TensorSpec([], tf.string),) * 2
+        )
+        mixed = mix([(corpus_of(pairs), 1.0), (corpus_of(TRAIN[40:]), weight)])
+        given = {"train": mixed, "valid": iter(VALID)}
+        train(recipe, None, run, Console(file=screen, width=200), corpora=given)
+        return screen.getvalue()
+
+    assert "60 pairs" in go(2.5)
+    assert history(run)[-1]["step"] == 3
+    assert "All 3 updates were made before" in go(2.5)
+    with pytest.raises(InputError, match="holds a run on another corpus"):
+        go(2.0)
 
 
 # What is refused, and leaves everything as it was.
