@@ -3,6 +3,8 @@
 #   make demo    learn to translate, export, and answer from the export: a few minutes
 #   make test    everything that must hold before a change lands
 #
+#   make resume-test    kills a training at 20 random moments; it must end as the unbroken one: minutes
+#
 # The parts of `make test`, in its order: make lint, rooms, types, wheel, unit.
 # Also: make format (what lint would ask for), make coverage, make clean (build leftovers and caches).
 # A Python of your choice: make test PYTHON=/path/to/python3.12
@@ -15,7 +17,7 @@ PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3.10 python3
 SUITABLE := import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 14))
 heading = printf '\n== %s\n' "$(1)"
 
-.PHONY: help demo test lint rooms types wheel unit format coverage clean
+.PHONY: help demo test lint rooms types wheel unit resume-test format coverage clean
 # Cheap checks first: `make -j` must not reorder them.
 .NOTPARALLEL:
 
@@ -47,6 +49,10 @@ wheel: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	@$(call heading,Tests and doctests and README blocks (pytest))
 	@$(PY) -m pytest -q -n 2 --durations 10
+
+resume-test: $(VENV)/.installed-test
+	@$(call heading,Exact resume: killed at random moments)
+	@$(PY) -m tests.kill_and_resume
 
 format: $(VENV)/.installed-test
 	@$(PY) -m ruff check --fix --quiet .

@@ -50,6 +50,12 @@ extra_length = 5
 [evaluation]
 samples = 0
 """
+SETTINGS = (
+    "evaluation.samples=2",
+    "evaluation.bleu=greedy",
+    "training.average_checkpoints=2",
+    "training.save_every_minutes=1e-9",  # after each update
+)
 
 
 def write_pairs(folder: Path, split: str, pairs) -> None:
@@ -102,10 +108,9 @@ class TinyRun:
 
 
 def make_run(folder: Path) -> TinyRun:
-    """Trains it."""
+    """Trains it by SETTINGS."""
     place, run = Place(folder), folder / "unbroken"
-    seen = ("evaluation.samples=2", "evaluation.bleu=greedy")
-    printed = place.train(run, *seen, "training.average_checkpoints=2")
+    printed = place.train(run, *SETTINGS)
     return TinyRun(place, run, printed, place.translator)
 
 

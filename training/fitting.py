@@ -61,6 +61,7 @@ def fit(
         callback.set_model(translator.model)  # `fit` does as well, but there may be none
     with signals:
         try:
+            keeper.tidy()
             if keeper.line_is_due(at_the_end=checkpoints.step >= last):
                 keeper.write_line(at_the_end=checkpoints.step >= last)  # killed before it was kept
             if checkpoints.step >= last:

@@ -63,6 +63,12 @@ class Keeper(keras.callbacks.Callback):
             return
         self._saved = time.monotonic()
 
+    def tidy(self) -> None:
+        """Does what a process that was killed after a line's state did not come to."""
+        if self.checkpoints.state.history:
+            self.checkpoints.keep(self._kept())
+            self.checkpoints.state.write_history(self.checkpoints.run)
+
     def line_is_due(self, at_the_end: bool = False) -> bool:
         """Whether the update just made has to be told and is not yet."""
         due = at_the_end or self.updates.at_epoch_end or self._evaluation_is_due()
@@ -91,8 +97,7 @@ class Keeper(keras.callbacks.Callback):
         self.checkpoints.save_weights()
         state.history.append(line)
         self.checkpoints.save_state()
-        self.checkpoints.keep(self._kept())
-        state.write_history(self.checkpoints.run)
+        self.tidy()
 
     def stops_early(self) -> bool:
         """Whether `patience` evaluations have brought no better one."""

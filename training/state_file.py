@@ -37,7 +37,7 @@ def write_state(path: Path, arrays: Iterable[np.ndarray], facts: dict[str, Any])
 
 
 def damage(path: Path) -> str | None:
-    """What is wrong with the file, None when it is whole: every byte has a checksum."""
+    """What is wrong with the file, None when it is whole: all that it holds has checksums."""
     try:
         with zipfile.ZipFile(path) as archive:
             broken = archive.testzip()
