@@ -14,12 +14,12 @@ from pydantic_core import ErrorDetails
 from tf_transformer.errors import InputError
 from tf_transformer.lines import read_lines
 
+from .data_settings import DataSettings
+from .section import Section
 from .settings import (
-    DataSettings,
     DecodingSettings,
     EvaluationSettings,
     ModelSettings,
-    Section,
     TokenizerSettings,
     TrainingSettings,
 )

@@ -7,66 +7,12 @@ import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import pydantic
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from tf_transformer.config import PRESETS, TransformerConfig
 from tf_transformer.errors import InputError
 
-Positive = Annotated[int, Field(ge=1)]
-Rate = Annotated[float, Field(ge=0, lt=1)]
-AboveZero = Annotated[float, Field(gt=0)]
-
-
-def _file_names(value: Any) -> Any:
-    names = [value] if isinstance(value, str) else value
-    is_names = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
-    if not is_names or len(names) not in (1, 2):
-        raise ValueError(f'must be a TSV name or ["a.src", "a.tgt"]; received {value!r}')
-    return names
-
-
-def _names(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-Names = Annotated[list[str], BeforeValidator(_names)]
-Files = Annotated[list[str], BeforeValidator(_file_names)]
-
-
-class Section(BaseModel):
-    """A section: no key that it does not know, no silent conversion ("3" is not 3), frozen."""
-
-    model_config = pydantic.ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=()
-    )
-
-
-class CorpusSettings(Section):
-    """One of [[data.corpora]]: its files, and how often an epoch sees each of its pairs."""
-
-    files: Files
-    weight: AboveZero = 1.0
-
-
-class DataSettings(Section):
-    """[data]: which files, and what of them."""
-
-    train: Files | None = None
-    corpora: Annotated[list[CorpusSettings], Field(min_length=1)] | None = None
-    valid: Files | None = None
-    test: Files | None = None
-    max_length: Positive = 128
-    max_length_ratio: Annotated[float, Field(ge=1)] | None = None
-    drop_duplicates: bool = False
-    encoding_errors: Literal["strict", "replace"] = "strict"
-    source_language: str = "source"
-    target_language: str = "target"
-
-    @model_validator(mode="after")
-    def _train_on_one_thing(self) -> "DataSettings":
-        if self.train is not None and self.corpora is not None:
-            raise ValueError("`train` and `corpora` both name the training text: give one of them")
-        return self
+from .section import AboveZero, Names, Positive, Rate, Section
 
 
 class TokenizerSettings(Section):

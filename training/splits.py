@@ -6,9 +6,9 @@ from typing import Any
 from tf_transformer.errors import InputError
 
 from .corpus import Corpus, mix, without_duplicates
+from .data_settings import DataSettings
 from .pairs import corpus_of
 from .reading import PathLike, read_split
-from .settings import DataSettings
 
 Given = Mapping[str, "Corpus | Iterable[Any]"]
 

@@ -13,9 +13,9 @@ from tests.training.test_batching import Numbers, sentence
 from tf_transformer.errors import InputError
 from training.batching import Batches
 from training.corpus import Corpus, without_duplicates
+from training.data_settings import DataSettings
 from training.pairs import corpus_of
 from training.reading import read_split
-from training.settings import DataSettings
 from training.splits import read_splits
 
 PAIRS = [("ein", "one"), ("zwei é", "two")]
