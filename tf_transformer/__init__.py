@@ -31,7 +31,12 @@ if TYPE_CHECKING:
     )
     from tf_transformer.model import build_attention_model, build_transformer
     from tf_transformer.options import DecodingOptions
-    from tf_transformer.tokenizers import TOKENIZERS, SentencePieceTokenizer
+    from tf_transformer.tokenizers import (
+        TOKENIZERS,
+        ByteTokenizer,
+        SentencePieceTokenizer,
+        WordPieceTokenizer,
+    )
     from tf_transformer.translator import Translator
 
 __version__ = "0.1.0"
@@ -54,6 +59,7 @@ _HOMES = (
 
 __all__ = [
     "BeamSearch",
+    "ByteTokenizer",
     "Decoder",
     "DecoderLayer",
     "DecodingOptions",
@@ -76,6 +82,7 @@ __all__ = [
     "TransformerConfig",
     "Translator",
     "UNK_ID",
+    "WordPieceTokenizer",
     "attention_mask",
     "build_attention_model",
     "build_transformer",

@@ -4,7 +4,14 @@ import functools
 import random
 from typing import Any
 
-from tf_transformer.tokenizers import SentencePieceTokenizer
+import tensorflow as tf
+
+from tf_transformer.tokenizers import (
+    ByteTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+    WordPieceTokenizer,
+)
 
 SENTENCES = [
     "the cat sat on the mat",
@@ -79,11 +86,39 @@ NASTY = [
 ]
 
 
+EVERY = [*VARIANTS, "wordpiece", "bytes"]
+
+
+def learn(kind: str, texts: list[str], vocabulary_size: int = 120) -> Tokenizer:
+    """A tokenizer of EVERY, learnt from `texts`."""
+    if kind == "bytes":
+        return ByteTokenizer()
+    if kind == "wordpiece":
+        return WordPieceTokenizer.train(texts, vocabulary_size * 2)
+    options = {"vocabulary_size": vocabulary_size, **VARIANTS[kind]}
+    return SentencePieceTokenizer.train(texts, **options)
+
+
 @functools.cache
-def trained(variant: str = "unigram") -> SentencePieceTokenizer:
-    """One of VARIANTS, learnt once a process."""
-    options = {"vocabulary_size": 120, **VARIANTS[variant]}
-    return SentencePieceTokenizer.train(SENTENCES * 3, **options)
+def trained(kind: str = "unigram") -> Any:
+    """One of EVERY, learnt from SENTENCES once a process."""
+    return learn(kind, SENTENCES * 3)
+
+
+def in_graph(tokenizer: Tokenizer, texts: list[str] | list[bytes]) -> list[list[int]]:
+    """The ids of `tokenize`, as lists."""
+    return tokenizer.tokenize(tf.constant(texts, tf.string)).to_list()
+
+
+def back(tokenizer: Tokenizer, ids: list[list[int]]) -> list[str]:
+    """`detokenize` of rows of any lengths, as str; strict UTF-8."""
+    rows = tf.ragged.constant(ids, tf.int32, ragged_rank=1).to_tensor()
+    return [text.decode("utf-8") for text in tokenizer.detokenize(rows).numpy().tolist()]
+
+
+def round_trip(tokenizer: Tokenizer, text: str) -> str:
+    """One text to ids and back."""
+    return back(tokenizer, tokenizer.encode([text]))[0]
 
 
 _RANGES = [

@@ -12,6 +12,8 @@ import tensorflow as tf
 from tf_transformer.config import END_ID, PAD_ID, START_ID
 from tf_transformer.errors import InputError
 
+SPECIALS = ("[PAD]", "[UNK]", "[START]", "[END]")  # names of the first ids, for people and files
+
 T = TypeVar("T", bound="Tokenizer")
 
 
