@@ -19,7 +19,7 @@ from training.evaluate import score
 from training.recipe import load_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = ["demo", "train", "translate", "evaluate", "export", "info"]
+VERBS = ["demo", "train", "average", "translate", "evaluate", "export", "info"]
 SOURCES = [pair[0] for pair in VALID]
 
 
@@ -507,6 +507,25 @@ def test_a_reader_that_has_seen_enough_is_no_error(trained):
     started.stdout.close()
     _, err = started.communicate(b"le chat voit la maison .\n" * 300, timeout=300)
     assert started.returncode == 1 and b"Traceback" not in err and b"Exception" not in err
+
+
+# average
+
+
+def test_average(trained, run, tmp_path):
+    done = run("average", trained, "--last", "2", "--out", tmp_path / "mean")
+    assert done.code == 0, done.err
+    assert "step-20.weights.h5" in done.text and "step-10.weights.h5" not in done.text
+    ours, theirs = (Translator.load(place) for place in (tmp_path / "mean", trained))
+    assert ours(SOURCES) == theirs(SOURCES)  # the run has the mean of its last two as well
+
+
+def test_average_wants_one_place(trained, run, tmp_path):
+    for arguments in ([], ["--in-place", "--out", tmp_path / "mean"]):
+        assert_refused(run("average", trained, *arguments), "Give --out with a new place, or --in")
+    assert_refused(run("average", trained, "--out", trained), "is no empty directory")
+    assert run("average", trained, "--last", "0", "--out", tmp_path / "mean").code == 2
+    assert not (tmp_path / "mean").exists()
 
 
 # evaluate

@@ -72,6 +72,34 @@ def train(
     need("training.train").train(chosen, data, run, Console())
 
 
+@app.command()
+def average(
+    run: Annotated[Path, typer.Argument(help="A run directory, finished or not.")],
+    weights: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Weight files, or runs of the same model, instead of its checkpoints."),
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Its last N checkpoints; default 5.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A new run directory, or a new file: NAME.weights.h5.")
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Write over the run's final weights.")
+    ] = False,
+) -> None:
+    """Average checkpoints: the mean often translates better than the last (section 6.1).
+
+    A new run directory translates, evaluates and exports like the one it comes from.
+    """
+    if (out is None) != in_place:
+        raise InputError("Give --out with a new place, or --in-place.")
+    _tensorflow()
+    place = None if in_place else out
+    need("training.averaging").average_run(run, weights or [], last, place, Console())
+
+
 app.command()(translate)
 
 

@@ -7,7 +7,7 @@ holds weights, optimizer with moving averages, random generators, counters and h
 import dataclasses
 import logging
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,7 @@ import keras
 import numpy as np
 
 from tf_transformer.errors import InputError
-from tf_transformer.run_files import (
-    TRANSLATOR_FILE,
-    load_weights,
-    save_weights,
-    without_optimizer,
-)
+from tf_transformer.run_files import TRANSLATOR_FILE, save_weights
 
 from .ema import averaged_weights
 from .run_state import RunState
@@ -102,7 +97,7 @@ class Checkpoints:
 
     def weights(self, steps: Collection[int] | None = None) -> list[Path]:
         """The weight files, by step number; of those steps only, or all."""
-        files = _numbered(self.folder, ".weights.h5")
+        files = weight_files(self.folder)
         return [path for path in files if steps is None or _number(path) in steps]
 
     def keep(self, steps: Collection[int]) -> None:
@@ -137,23 +132,9 @@ class Checkpoints:
             raise InputError(f"{path} cannot be restored: {reason}") from error
 
 
-def average(model: keras.Model, files: Sequence[Path]) -> None:
-    """Puts the mean of weight files into `model` (section 6.1), summed in float64.
-
-    The dtype stays; optimizer and counters are not in these files.
-
-    Raises:
-        InputError: no file, or one that does not fit the model.
-    """
-    if not files:
-        raise InputError("`files` must name at least one weight file. Received: none")
-    total: list[Any] = []
-    model = without_optimizer(model)
-    for path in files:
-        load_weights(model, path.parent, path.name)
-        weights = [np.asarray(weight, np.float64) for weight in model.get_weights()]
-        total = weights if not total else [a + b for a, b in zip(total, weights, strict=True)]
-    model.set_weights([weight / len(files) for weight in total])
+def weight_files(folder: Path) -> list[Path]:
+    """The checkpoints that a folder holds, by step number: 999 is before 1000."""
+    return _numbered(folder, ".weights.h5")
 
 
 def _to_numpy(variable: Any) -> np.ndarray:

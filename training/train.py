@@ -12,8 +12,9 @@ from tf_transformer.options import DecodingOptions
 from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
 from tf_transformer.translator import Translator
 
+from .averaging import average
 from .batching import Batches
-from .checkpoints import Checkpoints, average
+from .checkpoints import Checkpoints
 from .compiling import compiled
 from .corpus import Corpus
 from .evaluate import check_installed
@@ -22,6 +23,7 @@ from .freezing import count_frozen
 from .recipe import Recipe
 from .run_directory import RunDirectory
 from .splits import Given, read_splits
+from .trained import load_tokenizers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,12 +89,10 @@ def train(
 
 def _tokenizers(recipe: Recipe, corpus: Corpus, run: RunDirectory) -> Pair:
     settings = recipe.tokenizer
+    if not run.is_new:
+        return Pair(*load_tokenizers(run.path, settings))
     kind = TOKENIZERS[settings.type]
     options = settings.model_dump(exclude={"type", "shared"})
-    if not run.is_new:
-        source, target = (run.path / f"{side}{kind.suffix}" for side in ("source", "target"))
-        loaded = kind.load(source)
-        return Pair(loaded, loaded if settings.shared else kind.load(target))
     if settings.shared:
         shared = kind.train([*corpus.source, *corpus.target], **options)
         return Pair(shared, shared)

@@ -20,7 +20,7 @@ from tests.tiny_run import BATCHES, TRAIN, VALID, digest, write_corpus
 from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
 from training import limits
-from training.checkpoints import Checkpoints, average
+from training.checkpoints import Checkpoints
 from training.corpus import mix
 from training.limits import Limits
 from training.pairs import corpus_of
@@ -476,36 +476,6 @@ def tiny_model(value: float = 0.0, width: int = 3) -> keras.Model:
     model.set_weights([np.full_like(weight, value) for weight in model.get_weights()])
     model.compile(keras.optimizers.Adam(), "mse")
     return model
-
-
-@pytest.mark.case("81")
-@pytest.mark.filterwarnings("ignore:Skipping nested container")
-def test_average(tmp_path):
-    """The order of files and their number of times do what a mean does."""
-    files = {}
-    for value in (1, 2, 6):
-        files[value] = tmp_path / f"{value}.weights.h5"
-        tiny_model(value).save_weights(files[value])
-    for chosen, mean in (
-        ((1, 2, 6), 3.0),
-        ((6, 1, 2), 3.0),
-        ((2, 6), 4.0),
-        ((6,), 6.0),
-        ((2, 2), 2.0),
-    ):
-        model = tiny_model()
-        average(model, [files[value] for value in chosen])
-        for weight in model.get_weights():
-            np.testing.assert_allclose(weight, mean, rtol=1e-6)
-            assert weight.dtype == np.float32
-        assert int(model.optimizer.iterations) == 0
-    tiny_model(1, width=4).save_weights(tmp_path / "other.weights.h5")
-    (tmp_path / "text.weights.h5").write_text("no weights")
-    for file in ("other", "text", "missing"):
-        with pytest.raises(InputError, match=f"{file}.weights.h5 does not hold the weights"):
-            average(tiny_model(), [files[1], tmp_path / f"{file}.weights.h5"])
-    with pytest.raises(InputError, match="at least one"):
-        average(tiny_model(), [])
 
 
 @pytest.mark.case("81")
