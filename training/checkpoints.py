@@ -41,6 +41,7 @@ class Checkpoints:
         self.run = run
         self.model = model
         self.state = RunState()
+        self._saved: tuple[int, int] | None = None
         # An unbuilt optimizer has no place for its moments: it must be built before they are read.
         if not model.optimizer.built:  # Keras's loss scale would be made twice
             model.optimizer.build(model.trainable_variables)
@@ -49,6 +50,11 @@ class Checkpoints:
     def step(self) -> int:
         """Updates made so far."""
         return self.state.step
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether a state on disk is of this update and this history."""
+        return self._saved == (self.state.step, len(self.state.history))
 
     def restore(self) -> int:
         """Puts the latest state that is whole into model and optimizer; its step, 0 without any.
@@ -86,6 +92,7 @@ class Checkpoints:
         folder.mkdir(parents=True, exist_ok=True)
         facts = dataclasses.asdict(self.state)
         write_state(folder / f"step-{self.step}.npz", map(_to_numpy, self._variables()), facts)
+        self._saved = (self.state.step, len(self.state.history))
         for old in _numbered(folder, ".npz")[:-_STATES]:
             old.unlink()
 
@@ -127,6 +134,7 @@ class Checkpoints:
             for variable, array in zip(self._variables(), read_arrays(path), strict=True):
                 variable.assign(array.astype(variable.dtype, casting="equiv"))
             self.state = RunState(**read_facts(path))
+            self._saved = (self.state.step, len(self.state.history))
         except (ValueError, TypeError, KeyError) as error:  # of another model or program
             reason = (str(error).strip() or repr(error)).splitlines()[0]
             raise InputError(f"{path} cannot be restored: {reason}") from error

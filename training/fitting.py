@@ -144,8 +144,9 @@ def _save(
         console.print("Stopped inside an update: the same command goes on from the last save.")
         return
     finite.check()
-    updates.record()
-    checkpoints.save_state()
+    if not checkpoints.is_saved:  # as before an evaluation, which may leave other weights
+        updates.record()
+        checkpoints.save_state()
     console.print(
         f"Stopped after update {checkpoints.step}, all of it kept: "
         "the same command goes on from there."
