@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests.decoding.brute_force import KINDS, Ids, draw
-from tests.decoding.steps import check, hypotheses, make_step, run, start
+from tests.decoding.steps import check, hypotheses, in_graph, run, tasks_of
 from tests.tokenizers.texts import NASTY, SENTENCES
 from tests.weights import fill_with_random
 from tf_transformer import END_ID, PAD_ID, START_ID, InputError
@@ -161,7 +161,7 @@ def test_every_result_is_what_it_says(name, kind, alpha):
     search = make_search(name, alpha, pad_id=ids.pad, start_id=ids.start, end_id=ids.end)
     language = draw(kind, 40, 7, seed=11, ids=ids)
     limits = [1 + row % 8 for row in range(40)]
-    check(search, language, limits, run(search, language, limits))
+    check(search, language, tasks_of(search, limits), run(search, language, limits))
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -182,17 +182,13 @@ def test_rows_do_not_see_each_other_in_any_graph(name):
     language = draw("history", 12, 6, seed=13)
     search = make_search(name)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)], autograph=False)
-    def in_graph(limits):
-        state = start(language, tf.shape(limits)[0], search.num_beams)
-        return search(make_step(language, search.num_beams), state, limits)
-
+    graph = in_graph(search, language)
     limits = [1 + row % 6 for row in range(12)]
-    together = in_graph(tf.constant(limits))
+    together = graph(language.logits, limits)
     for row in range(12):
-        alone = run(search, language.row(row), [limits[row]])
+        alone = graph(language.logits[row : row + 1], limits[row : row + 1])
         np.testing.assert_array_equal(together.token_ids[row, :, : limits[row]], alone.token_ids[0])
-    assert [part.shape[0] for part in in_graph(tf.zeros([0], tf.int32))[:6]] == [0] * 6
+    assert [part.shape[0] for part in graph(language.logits[:0], [])[:6]] == [0] * 6
 
 
 # Position schemes

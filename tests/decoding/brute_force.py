@@ -4,7 +4,7 @@ A search that agrees with this file is right by counting, not by its own word. N
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +66,33 @@ class Hypothesis(NamedTuple):
     finished: bool
 
 
+class Task(NamedTuple):
+    """What is asked of one row."""
+
+    max_length: int
+    alpha: float = 0.0
+    kind: str = "gnmt"  # of the length penalty
+    rules: tuple[Callable[..., np.ndarray], ...] = ()
+    cover: Callable[[tuple[int, ...]], float] | None = None
+
+    def weigh(self, log_probs: np.ndarray, tokens: tuple[int, ...]) -> np.ndarray:
+        """log P (V,) of what follows on `tokens`, as the rules leave it."""
+        weights = log_probs
+        for rule in self.rules:
+            weights = rule(weights, tokens, log_probs, self.max_length)
+        return weights
+
+    def score(self, weighed: float, tokens: tuple[int, ...]) -> float:
+        """What hypotheses are ranked by."""
+        score = weighed / penalty(len(tokens), self.alpha, self.kind)
+        return score + self.cover(tokens) if self.cover else score
+
+    def judge(self, one: tuple[float, float, tuple[int, ...]], finished: bool) -> "Hypothesis":
+        """(log P, log P as weighed, tokens) with its score."""
+        total, weighed, tokens = one
+        return Hypothesis(tokens, float(total), self.score(float(weighed), tokens), finished)
+
+
 def draw(kind: str, rows: int, vocabulary_size: int, seed: int, ids: Ids = IDS) -> Language:
     """Random languages: flat and steep, with an END that is likely, rare or impossible."""
     random = np.random.default_rng(seed)
@@ -83,18 +110,27 @@ def draw(kind: str, rows: int, vocabulary_size: int, seed: int, ids: Ids = IDS) 
     return Language(kind, np.where(impossible, -np.inf, logits).astype("float32"), ids)
 
 
-def penalty(length: int, alpha: float) -> float:
-    """Wu et al. 2016, equation 14."""
-    return ((5.0 + length) / 6.0) ** alpha
+def penalty(length: int, alpha: float, kind: str = "gnmt") -> float:
+    """What log P is divided by; Wu et al. 2016, equation 14, for `gnmt`."""
+    return {"gnmt": ((5.0 + length) / 6.0) ** alpha, "power": length**alpha, "none": 1.0}[kind]
+
+
+def follow(language: Language, tokens: tuple[int, ...], task: Task) -> tuple[list, list]:
+    """log P of each token of one sequence in the one row of `language`, and what rules make of it.
+
+    What rules make of it stands second; it is the same where `task` has none.
+    """
+    history, own, weighed = [language.ids.start, *tokens], [], []
+    for place, token in enumerate(tokens):
+        gains = language.log_probs(np.array([history[: place + 1]]))[0, 0]
+        own.append(float(gains[token]))
+        weighed.append(float(task.weigh(gains, tokens[:place])[token]))
+    return own, weighed
 
 
 def token_log_probs(language: Language, tokens: tuple[int, ...]) -> list[float]:
     """log P of each token of one sequence in the one row of `language`."""
-    history = [language.ids.start, *tokens]
-    return [
-        float(language.log_probs(np.array([history[: place + 1]]))[0, 0, token])
-        for place, token in enumerate(tokens)
-    ]
+    return follow(language, tokens, Task(len(tokens)))[0]
 
 
 def log_prob(language: Language, tokens: tuple[int, ...]) -> float:
@@ -102,61 +138,59 @@ def log_prob(language: Language, tokens: tuple[int, ...]) -> float:
     return sum(token_log_probs(language, tokens))
 
 
-def all_hypotheses(language: Language, max_length: int, alpha: float) -> list[list[Hypothesis]]:
-    """Of each row every possible hypothesis: the finished ones, best first, then the open ones."""
-    found: list[list[Hypothesis]] = [[] for _ in language.logits]
-    for tokens, log_probs in _sequences(language, max_length):
-        finished = tokens[-1] == language.ids.end
-        for row, total in enumerate(log_probs):
-            if total > -math.inf:
-                score = float(total) / penalty(len(tokens), alpha)
-                found[row].append(Hypothesis(tokens, float(total), score, finished))
-    return [sorted(row, key=lambda one: (not one.finished, -one.score)) for row in found]
-
-
-def _sequences(language: Language, max_length: int) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-    histories = np.full((1, 1), language.ids.start)
-    totals = np.zeros((len(language.logits), 1))  # (B, N)
-    words = language.words()
-    for length in range(1, max_length + 1):
-        totals = totals[:, :, None] + language.log_probs(histories)
-        for place, history in enumerate(histories):
-            yield (*history[1:].tolist(), language.ids.end), totals[:, place, language.ids.end]
-        longer = [[*history, word] for history in histories.tolist() for word in words]
-        histories = np.array(longer).reshape(-1, length + 1)
-        totals = totals[:, :, words].reshape(len(totals), -1)
-    for place, history in enumerate(histories):
-        yield tuple(history[1:].tolist()), totals[:, place]
-
-
-def is_exhaustive(language: Language, num_beams: int, max_length: int) -> bool:
-    """Whether 2K candidates and K open hypotheses are never too few for all there are."""
-    words = len(language.words())
-    open_before = words ** (max_length - 1)
-    return open_before <= num_beams and open_before * (words + 1) <= 2 * num_beams
+def all_hypotheses(language: Language, task: Task) -> list[Hypothesis]:
+    """Every possible hypothesis of the one row: the finished ones, best first, then the open."""
+    found: list[Hypothesis] = []
+    layer: list[tuple[float, float, tuple[int, ...]]] = [(0.0, 0.0, ())]
+    for length in range(1, task.max_length + 1):
+        histories = np.array([[language.ids.start, *tokens] for _, _, tokens in layer])
+        if not len(histories):
+            break
+        gains, longer = language.log_probs(histories)[0], []
+        for own, (total, weighed, tokens) in zip(gains, layer, strict=True):
+            weights = task.weigh(own, tokens)
+            for token in [*language.words(), language.ids.end]:
+                if weights[token] > -math.inf:
+                    one = total + own[token], weighed + weights[token], (*tokens, token)
+                    if token == language.ids.end:
+                        found.append(task.judge(one, True))
+                    elif length == task.max_length:
+                        found.append(task.judge(one, False))
+                    else:
+                        longer.append(one)
+        layer = longer
+    return sorted(found, key=lambda one: (not one.finished, -one.score))
 
 
 def patient_beam_search(
-    language: Language, num_beams: int, max_length: int, alpha: float
-) -> list[Hypothesis]:
-    """The K best of the one row of `language`; it never stops before the limit."""
-    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    language: Language, num_beams: int, task: Task
+) -> tuple[list[Hypothesis], bool]:
+    """The K best of the one row of `language`; it never stops before the limit.
+
+    And whether nothing was lost on the way: then they are the K best of all there are.
+    """
+    live: list[tuple[float, float, tuple[int, ...]]] = [(0.0, 0.0, ())]
     pool: list[Hypothesis] = []
-    for length in range(1, max_length + 1):
+    all_seen = True
+    for length in range(1, task.max_length + 1):
         found = []
-        for total, tokens in live:
-            gains = language.log_probs(np.array([[language.ids.start, *tokens]]))[0, 0]
+        for total, weighed, tokens in live:
+            own = language.log_probs(np.array([[language.ids.start, *tokens]]))[0, 0]
+            weights = task.weigh(own, tokens)
             for token in sorted([*language.words(), language.ids.end]):
-                if gains[token] > -math.inf:
-                    found.append((total + float(gains[token]), (*tokens, token)))
-        found = sorted(found, key=lambda one: -one[0])[: 2 * num_beams]
-        for total, tokens in found:
-            if tokens[-1] == language.ids.end:
-                pool.append(Hypothesis(tokens, total, total / penalty(length, alpha), True))
+                if weights[token] > -math.inf:
+                    new = total + float(own[token]), weighed + float(weights[token])
+                    found.append((*new, (*tokens, token)))
+        # One beam is greedy search: it ends where the best continuation is END.
+        room = 2 * num_beams if num_beams > 1 else 1
+        all_seen &= len(found) <= room
+        found = sorted(found, key=lambda one: -one[1])[:room]
+        pool += [task.judge(one, True) for one in found if one[2][-1] == language.ids.end]
         pool = sorted(pool, key=lambda one: -one.score)[:num_beams]
-        live = [one for one in found if one[1][-1] != language.ids.end][:num_beams]
-    still_open = [
-        Hypothesis(tokens, total, total / penalty(max_length, alpha), False)
-        for total, tokens in live
-    ]
-    return [*pool, *still_open][:num_beams]
+        live = [one for one in found if one[2][-1] != language.ids.end]
+        # Of what is equally long the K best by log P are the K best by score.
+        all_seen &= len(live) <= num_beams or (length == task.max_length and not task.cover)
+        live = live[:num_beams]
+    still_open = [task.judge(one, False) for one in live]
+    still_open = sorted(still_open, key=lambda one: -one.score)
+    return [*pool, *still_open][:num_beams], all_seen

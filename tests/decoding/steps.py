@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.decoding.brute_force import CONTEXTS, Hypothesis, Language, penalty, token_log_probs
-from tf_transformer.decoding import Search, SearchResult
+from tests.decoding.brute_force import CONTEXTS, Hypothesis, Language, Task, follow
+from tf_transformer.decoding import SamplingSearch, Search, SearchResult
 
 
 def start(language: Language, batch: Any, num_beams: int) -> Any:
@@ -22,9 +22,14 @@ def start(language: Language, batch: Any, num_beams: int) -> Any:
     }
 
 
-def make_step(language: Language, num_beams: int, calls: list[int] | None = None) -> Any:
-    """The step function of B languages for B * `num_beams` rows; notes each call in `calls`."""
-    logits = tf.constant(language.logits)
+def make_step(
+    language: Language, num_beams: int, calls: list[int] | None = None, logits: Any = None
+) -> Any:
+    """The step function of B languages for B * `num_beams` rows; notes each call in `calls`.
+
+    With `logits` of other languages of the same kind in place of theirs.
+    """
+    logits = tf.constant(language.logits) if logits is None else logits
 
     def step(token_ids: tf.Tensor, state: Any, index: tf.Tensor) -> tuple[tf.Tensor, Any]:
         if calls is not None:
@@ -78,6 +83,28 @@ def run(
     return search(step, state, limits, **wishes)
 
 
+def in_graph(search: Search, language: Language) -> Any:
+    """(logits of any languages of this kind, limits, **wishes) -> result, traced once."""
+    beams = search.num_beams
+
+    @tf.function(reduce_retracing=True, autograph=False)
+    def searching(logits: tf.Tensor, limits: tf.Tensor, **wishes: Any) -> SearchResult:
+        state = start(language, tf.shape(limits)[0], beams)
+        return search(make_step(language, beams, logits=logits), state, limits, **wishes)
+
+    shape = (None, *language.logits.shape[1:])
+    specs = tf.TensorSpec(shape, tf.float32), tf.TensorSpec([None], tf.int32)
+    traced: dict[Any, Any] = {}
+
+    def call(logits: Any, limits: Any, **wishes: Any) -> SearchResult:
+        names = tuple(sorted(wishes))
+        if names not in traced:
+            traced[names] = searching.get_concrete_function(*specs, **wishes)
+        return searching(tf.constant(logits), tf.constant(limits, tf.int32), **wishes)
+
+    return call
+
+
 def hypotheses(result: SearchResult) -> list[list[Hypothesis]]:
     """Each row's filled places."""
     ids, lengths, scores, log_probs, finished = (np.asarray(part) for part in result[:5])
@@ -96,10 +123,16 @@ def hypotheses(result: SearchResult) -> list[list[Hypothesis]]:
     ]
 
 
-def check(search: Search, language: Language, limits: Any, result: SearchResult) -> None:
+def tasks_of(search: Search, limits: Any, **changes: Any) -> list[Task]:
+    """What `search` was built to do for rows of these limits."""
+    return [Task(int(limit), search.alpha, search.length_penalty, **changes) for limit in limits]
+
+
+def check(search: Search, language: Language, tasks: list[Task], result: SearchResult) -> None:
     """All that is true of any search's result, whatever it found."""
     ids, lengths, scores, log_probs, finished, of_tokens = map(np.asarray, result[:6])
-    batch, beams, longest = len(limits), search.num_beams, max([0, *limits])
+    batch, beams = len(tasks), search.num_beams
+    longest = max([0, *(task.max_length for task in tasks)])
     assert ids.shape == (batch, beams, longest) and ids.dtype == np.int32
     assert lengths.shape == scores.shape == log_probs.shape == finished.shape == (batch, beams)
     assert (lengths.dtype, finished.dtype) == (np.int32, bool)
@@ -107,29 +140,34 @@ def check(search: Search, language: Language, limits: Any, result: SearchResult)
     assert of_tokens.shape == ids.shape
     special = language.ids
     empty = scores == -np.inf
-    assert not np.isnan(scores).any() and not np.isnan(log_probs).any()
+    assert not any(np.isnan(part).any() for part in (scores, log_probs, of_tokens))
     assert (log_probs[empty] == -np.inf).all() and not finished[empty].any()
     assert not lengths[empty].any() and (ids[empty] == special.pad).all()
     assert not of_tokens[empty].any()
     assert (np.diff(empty.astype(int), axis=1) >= 0).all(), "an empty place before a filled one"
     for row, found in enumerate(hypotheses(result)):
-        assert len({one.tokens for one in found}) == len(found), "the same hypothesis twice"
+        task = tasks[row]
+        same = len(found) - len({one.tokens for one in found})
+        assert not same or isinstance(search, SamplingSearch), "the same hypothesis twice"
         for k, one in enumerate(found):
-            assert 1 <= len(one.tokens) <= limits[row]
+            assert 1 <= len(one.tokens) <= task.max_length
             assert not {special.pad, special.start} & set(one.tokens)
             assert one.finished == (one.tokens[-1] == special.end)
             assert special.end not in one.tokens[:-1]
-            assert one.finished or len(one.tokens) == limits[row]
+            assert one.finished or len(one.tokens) == task.max_length
             assert (ids[row, k, len(one.tokens) :] == special.pad).all()
-            of_each = token_log_probs(language.row(row), one.tokens)
-            np.testing.assert_allclose(of_tokens[row, k, : len(of_each)], of_each, 1e-5, 1e-5)
-            assert not of_tokens[row, k, len(of_each) :].any()
-            total = sum(of_each)
-            assert math.isclose(one.log_prob, total, rel_tol=1e-5, abs_tol=1e-5)
-            score = total / penalty(len(one.tokens), search.alpha)
-            assert math.isclose(one.score, score, rel_tol=1e-5, abs_tol=1e-5)
+            own, weighed = follow(language.row(row), one.tokens, task)
+            assert_near(of_tokens[row, k, : len(own)], own)
+            assert not of_tokens[row, k, len(own) :].any()
+            expected = sum(own), task.score(sum(weighed), one.tokens)
+            assert_near([one.log_prob, one.score], expected)
         order = [(not one.finished, -one.score) for one in found]
         assert order == sorted(order), "not best first, finished before open"
+
+
+def assert_near(found: Any, expected: Any) -> None:
+    """Equal up to float32."""
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
@@ -138,6 +176,4 @@ def assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
     After `check` (each score is that of its tokens, no tokens twice) equal scores are enough.
     """
     assert [one.finished for one in found] == [one.finished for one in expected]
-    np.testing.assert_allclose(
-        [one.score for one in found], [one.score for one in expected], rtol=1e-5, atol=1e-5
-    )
+    assert_near([one.score for one in found], [one.score for one in expected])

@@ -5,18 +5,24 @@ import math
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tests.decoding.brute_force import (
     KINDS,
     Ids,
     Language,
+    Task,
     all_hypotheses,
     draw,
-    is_exhaustive,
     patient_beam_search,
 )
-from tests.decoding.steps import assert_same, check, hypotheses, make_step, run, start
+from tests.decoding.steps import (
+    assert_same,
+    check,
+    hypotheses,
+    in_graph,
+    run,
+    tasks_of,
+)
 from tf_transformer.decoding import BeamSearch
 
 ROWS = 100
@@ -48,14 +54,14 @@ def toy(table, ids, kind="last token"):
 def test_the_n_best_are_those_of_all_sequences(kind, vocabulary_size, max_length, num_beams):
     """Where the beam is wide enough to lose nothing: ranks, scores, flags, places left empty."""
     language = draw(kind, ROWS, vocabulary_size, seed=vocabulary_size)
-    assert is_exhaustive(language, num_beams, max_length)
     for alpha in np.random.default_rng(max_length).uniform(-2.0, 2.0, size=2):
         search = BeamSearch(num_beams, alpha)
         result = run(search, language, [max_length] * ROWS)
-        check(search, language, [max_length] * ROWS, result)
-        expected = all_hypotheses(language, max_length, alpha)
-        for found, every in zip(hypotheses(result), expected, strict=True):
-            assert_same(found, every[:num_beams])
+        tasks = tasks_of(search, [max_length] * ROWS)
+        check(search, language, tasks, result)
+        for row, found in enumerate(hypotheses(result)):
+            assert patient_beam_search(language.row(row), num_beams, tasks[row])[1]
+            assert_same(found, all_hypotheses(language.row(row), tasks[row])[:num_beams])
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -69,11 +75,10 @@ def test_it_finds_what_a_search_that_never_stops_early_finds(num_beams, alpha):
     limits = np.random.default_rng(seed).integers(1, 10, size=ROWS).tolist()
     search = BeamSearch(num_beams, alpha, start_id=ids.start, end_id=ids.end, pad_id=ids.pad)
     result = run(search, language, limits)
-    check(search, language, limits, result)
+    tasks = tasks_of(search, limits)
+    check(search, language, tasks, result)
     for row, found in enumerate(hypotheses(result)):
-        if num_beams > 1:
-            expected = patient_beam_search(language.row(row), num_beams, limits[row], alpha)
-            assert_same(found, expected)
+        assert_same(found, patient_beam_search(language.row(row), num_beams, tasks[row])[0])
 
 
 # In the graph, and row by row
@@ -84,37 +89,33 @@ def test_the_graph_equals_eager_execution(kind):
     language = draw(kind, ROWS, 6, seed=1)
     search = BeamSearch(4)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
-    def in_graph(limits):
-        state = start(language, tf.shape(limits)[0], search.num_beams)
-        return search(make_step(language, search.num_beams), state, limits)
-
+    graph = in_graph(search, language)
     for longest in (1, 3, 9):
         limits = [1 + row % longest for row in range(ROWS)]
         expected = run(search, language, limits)
-        found = in_graph(tf.constant(limits))
+        found = graph(language.logits, limits)
         np.testing.assert_array_equal(found.token_ids, expected.token_ids)
         for one, other in zip(found[:6], expected[:6], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5)
-    empty = in_graph(tf.zeros([0], tf.int32))
+    empty = graph(language.logits[:0], [])
     assert [tuple(part.shape) for part in empty[:6]] == [(0, 4, 0), *[(0, 4)] * 4, (0, 4, 0)]
 
 
 @pytest.mark.parametrize("num_beams", [1, 4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_is_as_if_it_were_alone(kind, num_beams):
-    """Bit-equal ids whatever the neighbours, their order and their limits."""
-    language = draw(kind, 30, 6, seed=2)
-    limits = np.random.default_rng(3).integers(1, 8, size=30)
-    search = BeamSearch(num_beams)
-    together = run(search, language, limits)
-    order = np.random.default_rng(4).permutation(30)
-    shuffled = run(search, language._replace(logits=language.logits[order]), limits[order])
-    longer = run(search, language, [*limits[:-1], 40])
-    for row in range(29):
+    """Bit-equal ids of 32 whatever the neighbours, their order and their limits."""
+    language = draw(kind, 32, 6, seed=2)
+    limits = np.random.default_rng(3).integers(1, 8, size=32)
+    search = in_graph(BeamSearch(num_beams), language)
+    together = search(language.logits, limits)
+    order = np.random.default_rng(4).permutation(32)
+    shuffled = search(language.logits[order], limits[order])
+    longer = search(language.logits, [*limits[:-1], 40])
+    for row in range(31):
         length = limits[row]
         mine = together.token_ids[row, :, :length].numpy()
-        alone = run(search, language.row(row), [length])
+        alone = search(language.logits[row : row + 1], [length])
         place = int(np.flatnonzero(order == row)[0])
         np.testing.assert_array_equal(alone.token_ids[0], mine)
         np.testing.assert_array_equal(shuffled.token_ids[place, :, :length], mine)
@@ -153,7 +154,7 @@ def test_a_dead_end_is_no_hypothesis(num_beams):
         language = toy({**table, 5: {3: 1.0}}, Ids())
         search = BeamSearch(num_beams)
         result = run(search, language, [6])
-        check(search, language, [6], result)
+        check(search, language, tasks_of(search, [6]), result)
         assert (result.scores.numpy() == -math.inf).all()
 
 
@@ -213,7 +214,7 @@ def search_case(table, num_beams, alpha, limit):
     search = BeamSearch(num_beams, alpha, start_id=1, end_id=2)
     language = toy(table, CASE_IDS)
     result = run(search, language, [limit])
-    check(search, language, [limit], result)
+    check(search, language, tasks_of(search, [limit]), result)
     return hypotheses(result)[0]
 
 
@@ -288,7 +289,7 @@ def test_every_word_sequence_is_enumerated_once():
     """The oracle itself: 2 words and length 3 give 1 + 2 + 4 finished, 8 open; P adds up to 1."""
     language = draw("position", 1, 5, seed=0)
     logits = np.where(np.isin(np.arange(5), [0, 2]), -np.inf, 0.0) + np.zeros((1, 12, 5, 5))
-    (every,) = all_hypotheses(language._replace(logits=logits.astype("float32")), 3, 0.0)
+    every = all_hypotheses(language._replace(logits=logits.astype("float32")), Task(3))
     assert [one.finished for one in every].count(True) == 1 + 2 + 4
     words = [one.tokens for one in every if not one.finished]
     assert sorted(words) == sorted(itertools.product([1, 4], repeat=3))

@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tests.decoding.brute_force import KINDS, Ids, Language, draw, log_prob
-from tests.decoding.steps import check, hypotheses, make_step, run, start
+from tests.decoding.steps import check, hypotheses, in_graph, run, tasks_of
 from tf_transformer.decoding import BeamSearch, GreedySearch
 
 ROWS = 300
@@ -41,7 +40,7 @@ def test_it_takes_the_best_token_again_and_again(kind, ids):
     limits = np.random.default_rng(6).integers(1, 12, size=ROWS).tolist()
     search = GreedySearch(0.6, start_id=ids.start, end_id=ids.end, pad_id=ids.pad)
     result = run(search, language, limits)
-    check(search, language, limits, result)
+    check(search, language, tasks_of(search, limits), result)
     dead_ends = 0
     for row, found in enumerate(hypotheses(result)):
         expected = rollout(language.row(row), limits[row])
@@ -63,19 +62,16 @@ def test_the_graph_equals_eager_execution_and_takes_any_batch():
     language = draw("history", ROWS, 6, seed=8)
     search = GreedySearch()
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
-    def in_graph(limits):
-        return search(make_step(language, 1), start(language, tf.shape(limits)[0], 1), limits)
-
+    graph = in_graph(search, language)
     limits = [1 + row % 9 for row in range(ROWS)]
     expected = run(search, language, limits)
-    found = in_graph(tf.constant(limits))
+    found = graph(language.logits, limits)
     for one, other in zip(found[:6], expected[:6], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
     np.testing.assert_array_equal(found.token_ids, expected.token_ids)
-    few = in_graph(tf.constant([2]))
+    few = graph(language.logits[:1], [2])
     np.testing.assert_array_equal(few.token_ids[0], run(search, language.row(0), [2]).token_ids[0])
-    assert [tuple(part.shape) for part in in_graph(tf.zeros([0], tf.int32))[:6]] == [
+    assert [tuple(part.shape) for part in graph(language.logits[:0], [])[:6]] == [
         (0, 1, 0),
         *[(0, 1)] * 4,
         (0, 1, 0),

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests.decoding.brute_force import KINDS, draw
-from tests.decoding.steps import check, make_step, run, say, silence, start
+from tests.decoding.steps import check, make_step, run, say, silence, start, tasks_of
 from tf_transformer.decoding import SEARCHES, GreedySearch, length_penalty
 from tf_transformer.decoding.buffers import shape_invariants, write
 
@@ -71,7 +71,7 @@ def test_what_a_step_says_stays_with_its_token(name, kind):
     step = say(make_step(language, beams))
     state, extras = start(language, 40, beams), silence(40 * beams)
     result = search(step, state, tf.constant(limits), extras=extras)
-    check(search, language, limits, result)
+    check(search, language, tasks_of(search, limits), result)
     for one, other in zip(result[:6], run(search, language, limits)[:6], strict=True):
         np.testing.assert_array_equal(one, other)
     ids, lengths = result.token_ids.numpy(), result.lengths.numpy()

@@ -2,16 +2,45 @@
 
 from tf_transformer.decoding.beam import BeamSearch
 from tf_transformer.decoding.greedy import GreedySearch
-from tf_transformer.decoding.search import Search, SearchResult, Step, length_penalty
+from tf_transformer.decoding.rules import (
+    RULES,
+    EndAtLimit,
+    ForcedPrefix,
+    MinimumLength,
+    NoRepeatNgram,
+    RepetitionPenalty,
+    Rule,
+    SoFar,
+    SuppressedTokens,
+)
+from tf_transformer.decoding.sampling import SamplingSearch
+from tf_transformer.decoding.scoring import LENGTH_PENALTIES, length_penalty
+from tf_transformer.decoding.search import RowOptions, Search, SearchResult, Step
 
-SEARCHES: dict[str, type[Search]] = {"greedy": GreedySearch, "beam": BeamSearch}
+SEARCHES: dict[str, type[Search]] = {
+    "greedy": GreedySearch,
+    "beam": BeamSearch,
+    "sampling": SamplingSearch,
+}
 
 __all__ = [
-    "SEARCHES",
     "BeamSearch",
+    "EndAtLimit",
+    "ForcedPrefix",
     "GreedySearch",
+    "LENGTH_PENALTIES",
+    "MinimumLength",
+    "NoRepeatNgram",
+    "RULES",
+    "RepetitionPenalty",
+    "RowOptions",
+    "Rule",
+    "SEARCHES",
+    "SamplingSearch",
     "Search",
     "SearchResult",
+    "SoFar",
     "Step",
+    "SuppressedTokens",
     "length_penalty",
 ]

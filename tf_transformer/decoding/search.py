@@ -1,14 +1,14 @@
 """What a search is: it sees a step function, never a model."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID
-
-_MAX_ALPHA = 10  # beyond, the penalty of a long output leaves float32
+from tf_transformer.decoding.rules import NONE, Rule, SoFar
+from tf_transformer.decoding.scoring import LENGTH_PENALTIES, MAX_ALPHA, Scoring
 
 State = Any
 Extras = dict[str, tf.Tensor]
@@ -22,18 +22,40 @@ Step = Callable[
 
 
 class SearchResult(NamedTuple):
-    """The K best hypotheses of each of B rows, best first.
+    """The K best hypotheses of each of B rows: finished ones first, of each kind best first.
 
     A place that no hypothesis filled has length 0, only PAD, and score minus infinity.
     """
 
     token_ids: tf.Tensor  # (B, K, T) int32; PAD after END, no START
     lengths: tf.Tensor  # (B, K) int32; END counts
-    scores: tf.Tensor  # (B, K) float32; log P / ((5 + length) / 6)^alpha
-    log_probs: tf.Tensor  # (B, K) float32; log P
+    scores: tf.Tensor  # (B, K) float32; log P as the rules weigh it / length penalty + coverage
+    log_probs: tf.Tensor  # (B, K) float32; log P of the model, whatever the rules
     finished: tf.Tensor  # (B, K) bool; False where the limit came before END
-    token_log_probs: tf.Tensor  # (B, K, T) float32; of each token, END too; 0 at PAD
+    token_log_probs: tf.Tensor  # (B, K, T) float32; the model's, of each token; 0 at PAD
     extras: Extras  # name -> (B, K, T, ...); what the step said of each token, zeros at PAD
+
+
+class RowOptions(NamedTuple):
+    """What single rows ask for, as tensors, so that one graph serves all; None: as built."""
+
+    alpha: tf.Tensor | None = None  # (B,) float32; outside of -10 to 10 the nearer of both
+    num_beams: tf.Tensor | None = None  # (B,) int32; outside of 1 to K the nearer of both
+    seeds: tf.Tensor | None = None  # (B,) int32; rows of one seed draw alike
+    source_mask: tf.Tensor | None = None  # (B, S) bool, real source tokens; for coverage
+
+
+class Call(NamedTuple):
+    """One call of a search."""
+
+    step: Step
+    max_lengths: tf.Tensor  # (B,)
+    longest: tf.Tensor  # ()
+    scoring: Scoring
+    num_beams: Any  # (B, 1) int32, or None where every row has K
+    seeds: Any  # (B,) int32, or None
+    rules: tuple[Rule, ...]
+    extras: Extras
 
 
 class Search(abc.ABC):
@@ -41,6 +63,10 @@ class Search(abc.ABC):
 
     Args:
         alpha: exponent of the length penalty, -10 to 10; 0 ranks by log P alone.
+        length_penalty: a name of LENGTH_PENALTIES, `"gnmt"`, `"power"` or `"none"`.
+        coverage_penalty: beta of GNMT's coverage penalty, at least 0; above it, each call needs
+            `extras["attention"]` and `rows.source_mask`.
+        rules: what every row obeys, in this order.
         start_id: stands at position 0, is never chosen.
         end_id: ends a hypothesis.
         pad_id: fills up, is never chosen.
@@ -52,22 +78,28 @@ class Search(abc.ABC):
         self,
         alpha: float = 0.6,
         *,
+        length_penalty: str = "gnmt",
+        coverage_penalty: float = 0.0,
+        rules: Sequence[Rule] = (),
         start_id: int = START_ID,
         end_id: int = END_ID,
         pad_id: int = PAD_ID,
     ) -> None:
-        number = isinstance(alpha, (int, float)) and not isinstance(alpha, bool)
-        if not number or not abs(alpha) <= _MAX_ALPHA:  # NaN too
+        check_number("alpha", alpha, -MAX_ALPHA, MAX_ALPHA)
+        check_number("coverage_penalty", coverage_penalty, 0, MAX_ALPHA)
+        if length_penalty not in list(LENGTH_PENALTIES):
             raise ValueError(
-                f"`alpha` must be a number from -{_MAX_ALPHA} to {_MAX_ALPHA}. "
-                f"Received: alpha={alpha!r}"
+                f"`length_penalty` must be one of {', '.join(LENGTH_PENALTIES)}. "
+                f"Received: length_penalty={length_penalty!r}"
             )
         self.alpha = float(alpha)
+        self.length_penalty = length_penalty
+        self.coverage_penalty = float(coverage_penalty)
+        self.rules = tuple(rules)
         self.start_id = start_id
         self.end_id = end_id
         self.pad_id = pad_id
 
-    @abc.abstractmethod
     def __call__(
         self,
         step: Step,
@@ -75,6 +107,8 @@ class Search(abc.ABC):
         max_lengths: tf.Tensor,
         *,
         extras: Extras | None = None,
+        rows: RowOptions | None = None,
+        rules: Sequence[Rule] = (),
     ) -> SearchResult:
         """Searches B rows side by side; no row's result depends on another's.
 
@@ -87,7 +121,70 @@ class Search(abc.ABC):
             extras: name -> zeros (R, ...) of the shape and dtype of what the step returns third,
                 such as `{"attention": zeros (R, S)}`. The result has them for the tokens of each
                 hypothesis, (B, K, T, ...). None, and the step returns two values.
+            rows: what single rows ask for; None for nothing.
+            rules: of this call, such as a `ForcedPrefix`; after those of the search.
         """
+        rows = rows or RowOptions()
+        alpha, beams = self.alpha, None
+        if rows.alpha is not None:
+            alpha = tf.expand_dims(tf.clip_by_value(rows.alpha, -MAX_ALPHA, MAX_ALPHA), 1)
+        if rows.num_beams is not None:
+            beams = tf.expand_dims(tf.clip_by_value(rows.num_beams, 1, self.num_beams), 1)
+        if self.coverage_penalty and (
+            rows.source_mask is None or "attention" not in (extras or {})
+        ):
+            raise ValueError(
+                "A `coverage_penalty` needs `rows.source_mask` and `extras` with `attention`. "
+                f"Received: coverage_penalty={self.coverage_penalty}, extras={extras!r}"
+            )
+        call = Call(
+            step,
+            max_lengths,
+            tf.reduce_max(tf.concat([max_lengths, [0]], 0)),
+            Scoring(self.length_penalty, alpha, self.coverage_penalty, rows.source_mask),
+            beams,
+            rows.seeds,
+            (*self.rules, *rules),
+            extras or {},
+        )
+        return self.search(call, state)
+
+    @abc.abstractmethod
+    def search(self, call: Call, state: State) -> SearchResult:
+        """What `__call__` does, its arguments put in order."""
+
+    def weigh(
+        self, call: Call, logits: tf.Tensor, token_ids: tf.Tensor, index: tf.Tensor
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor | None]]]:
+        """Compares the next tokens, and tells log-probabilities of those that were chosen.
+
+        Args:
+            call: has the rules.
+            logits: (R, V).
+            token_ids: (R, T), the hypotheses.
+            index: (), their length.
+
+        Returns:
+            (R, V) to choose by, minus infinity where a token may not come, and a function: what
+            stands there for the chosen (R, C), with their ids (R, C) -> log P as the rules weigh
+            it and log P of the model (R, C). The second is None where there are no rules: it is
+            the first.
+        """
+        normaliser = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
+        never = self.suppressed(tf.shape(logits)[-1])
+        if not call.rules:
+            # No pass over (R, V) for log-probabilities of which a few are wanted.
+            return logits + never, lambda best, _: (
+                tf.where(best > NONE, best - normaliser, NONE),
+                None,
+            )
+        log_probs = tf.where(logits > NONE, logits - normaliser, NONE)
+        limits = tf.repeat(call.max_lengths, self.num_beams)
+        so_far = SoFar(token_ids, index, limits, log_probs, self.num_beams, self.end_id)
+        weights = log_probs
+        for rule in call.rules:
+            weights = rule(weights, so_far)
+        return weights + never, lambda best, ids: (best, tf.gather(log_probs, ids, batch_dims=1))
 
     def suppressed(self, vocabulary_size: tf.Tensor) -> tf.Tensor:
         """(V,) float32 to add to logits: minus infinity at PAD and START, else 0."""
@@ -96,13 +193,21 @@ class Search(abc.ABC):
         return tf.where(never, -float("inf"), 0.0)
 
 
-def length_penalty(length: tf.Tensor, alpha: float) -> tf.Tensor:
-    """((5 + length) / 6)^alpha of GNMT (arXiv 1609.08144, equation 14), float32; END counts.
+def check_number(name: str, value: float, least: float, most: float) -> None:
+    """ValueError with the argument, its rule and what was received; NaN is no number."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:
+        raise ValueError(
+            f"`{name}` must be a number from {least} to {most}. Received: {name}={value!r}"
+        )
 
-    >>> float(length_penalty(tf.constant(1), 0.6))
-    1.0
-    """
-    return tf.pow((5.0 + tf.cast(length, tf.float32)) / 6.0, alpha)
+
+def check_whole(name: str, value: int, least: int) -> None:
+    """ValueError with the argument, its rule and what was received."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+        raise ValueError(
+            f"`{name}` must be a whole number of at least {least}. Received: {name}={value!r}"
+        )
 
 
 def call_step(step: Step, token_ids: tf.Tensor, state: State, index: tf.Tensor) -> Any:
