@@ -71,7 +71,7 @@ def test_it_can_be_told_about(saved: SavedTranslator) -> None:
     described = {name: sides for name, *sides in saved.signatures()}
     assert described["serving_default"] == [
         "text: string (None,)",
-        "score: float32 (None,), text: string (None,)",
+        "score: float32 (None,), text: string (None,), truncated: bool (None,)",
     ]
 
 

@@ -110,7 +110,7 @@ def test_the_graph_takes_any_bytes_and_gives_utf8(beam):
 
 
 def test_control_tokens_that_users_type_end_nothing(beam):
-    token_ids, lengths = beam.source_ids(tf.constant(["</s>", "le <pad> chat </s> dort <s>"]))
+    token_ids, lengths, _ = beam.encode_source(tf.constant(["</s>", "le <pad> chat </s> dort <s>"]))
     for row, length in zip(token_ids.numpy(), lengths.numpy(), strict=True):
         inside = row[: length - 1].tolist()
         assert inside and not {0, 2, 3} & set(inside)
@@ -168,7 +168,7 @@ def test_a_source_that_is_too_long_is_cut_and_harms_nobody(beam):
     found = answers(translator, [FRENCH[0], long, FRENCH[2]])
     assert [found[0][0], found[0][2]] == [ENGLISH[0], ENGLISH[2]]
     assert_same(rows(found, [0, 2]), answers(beam, [FRENCH[0], FRENCH[2]]))
-    token_ids, lengths = translator.source_ids(tf.constant([FRENCH[0], long]))
+    token_ids, lengths, _ = translator.encode_source(tf.constant([FRENCH[0], long]))
     assert token_ids.shape == (2, 64) and lengths[1] == 64
     first_ids = tokenizers()[0].encode([long])[0][:63]
     assert token_ids[1].numpy().tolist() == [*first_ids, 3]
@@ -184,7 +184,7 @@ def test_the_limit_of_an_output_follows_its_source(search):
     bias = model.get_layer("decoder_embedding").bias
     bias.assign(np.where(np.arange(bias.shape[0]) == 3, NEVER, 0.0))
     translator = Translator(model, *tokenizers(), DecodingOptions(search=search, num_beams=2))
-    token_ids, lengths = translator.source_ids(tf.constant([of_length(60), of_length(2)]))
+    token_ids, lengths, _ = translator.encode_source(tf.constant([of_length(60), of_length(2)]))
     assert lengths.numpy().tolist() == [61, 3]
     found = tf.function(translator.generate)(token_ids, lengths + 50)
     assert found.lengths[:, 0].numpy().tolist() == [61 + 50, 3 + 50]
@@ -278,7 +278,7 @@ def test_scores_are_those_of_the_whole_model(position, fields):
     model = build_transformer(config_of(position=position, **fields))
     fill_with_random(model, seed=4, scale=0.4)
     translator = Translator(model, source, target, DecodingOptions(num_beams=3, alpha=0.6))
-    token_ids, lengths = translator.source_ids(tf.constant([FRENCH[1], of_length(2), "la"]))
+    token_ids, lengths, _ = translator.encode_source(tf.constant([FRENCH[1], of_length(2), "la"]))
     found = translator.generate(token_ids, tf.constant([7, 9, 3]))
     seen = 0
     for row in range(3):

@@ -17,6 +17,8 @@ class DecodingOptions:
         max_source_length: sources are cut at this many tokens, END counted.
         extra_length: an output has at most as many tokens as its source and these more
             (50 in section 6.1).
+        alignment_layer: the decoder layer whose attention over the source aligns, from 0, or from
+            -1 for the last.
     """
 
     search: str = "beam"
@@ -24,6 +26,7 @@ class DecodingOptions:
     alpha: float = 0.6
     max_source_length: int = 512
     extra_length: int = 50
+    alignment_layer: int = -2
 
     def __post_init__(self) -> None:
         if self.search not in list(SEARCHES):
@@ -41,6 +44,11 @@ class DecodingOptions:
             self.make()
         except ValueError as error:  # alpha's rule is the searches'
             raise InputError(str(error)) from error
+
+    @property
+    def max_target_length(self) -> int:
+        """Most tokens that an output may have, END counted."""
+        return self.max_source_length + self.extra_length
 
     def make(self) -> Search:
         """The search itself."""

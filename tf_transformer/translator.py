@@ -9,22 +9,25 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tf_transformer.bulk import Column, stream
-from tf_transformer.config import END_ID, TransformerConfig
+from tf_transformer.alignments import align, pieces
+from tf_transformer.bulk import Answer, Column, stream
+from tf_transformer.config import PAD_ID, TransformerConfig
 from tf_transformer.decoding import SearchResult
-from tf_transformer.errors import InputError
-from tf_transformer.layers import padding_mask
-from tf_transformer.model import embeddings_of
+from tf_transformer.generate import generate
 from tf_transformer.options import DecodingOptions
 from tf_transformer.run_files import build_in_float32, load_weights, read_run, write_run
+from tf_transformer.scorer import Encoded, Scorer
 from tf_transformer.tokenizers import Tokenizer
 
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
 
-class Translator(tf.Module):
+
+class Translator(Scorer):
     """A trained model with its tokenizers and a search.
 
-    In Python it maps a list of strings to a list of strings; `translate` is the same as a
-    TensorFlow function, which is what export takes.
+    In Python it maps a list of strings to a list of strings; `translate` and its sisters are
+    TensorFlow functions, which is what export takes. What it inherits tells how likely a given
+    translation is.
 
     Args:
         model: from `build_transformer` or a `.keras` file of one.
@@ -43,22 +46,7 @@ class Translator(tf.Module):
         target_tokenizer: Tokenizer,
         options: DecodingOptions | None = None,
     ) -> None:
-        super().__init__(name="translator")
-        self.model = model
-        self.tokenizers = tf.Module(name="tokenizers")  # what an export has to track
-        self.tokenizers.source = source_tokenizer
-        self.tokenizers.target = target_tokenizer
-        self.options = options or DecodingOptions()
-        self._encoder_embedding, self._decoder_embedding = embeddings_of(model)
-        for side, tokenizer, embedding in (
-            ("source", source_tokenizer, self._encoder_embedding),
-            ("target", target_tokenizer, self._decoder_embedding),
-        ):
-            if tokenizer.vocabulary_size != embedding.vocabulary_size:
-                raise InputError(
-                    f"The {side} tokenizer and the model are of different vocabularies: "
-                    f"{tokenizer.vocabulary_size} and {embedding.vocabulary_size} ids."
-                )
+        super().__init__(model, source_tokenizer, target_tokenizer, options, name="translator")
         self._search = self.options.make()
 
     def with_options(self, **changes: Any) -> "Translator":
@@ -70,58 +58,111 @@ class Translator(tf.Module):
         """Translates any number of texts, in batches of like length; the order stays."""
         return [found["text"] for found in self.stream(texts)]
 
-    def stream(self, texts: Iterable[str], **options: Any) -> Iterator[dict[str, Any]]:
-        """What `translate` gives for each text, in order, as they are read; see `bulk.stream`."""
-        column = Column("source", self.source_length, self.options.max_source_length)
-        return stream(self.translate, texts, (column,), **options)
+    def stream(
+        self, texts: Iterable[str], answer: Answer | None = None, **options: Any
+    ) -> Iterator[dict[str, Any]]:
+        """What `answer` gives for each text, in order, as they are read; see `bulk.stream`.
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+        Args:
+            texts: any number of them.
+            answer: `translate` (default), `translate_n_best` or `translate_with_alignments`.
+            options: `batching` and `watch` of `bulk.stream`.
+        """
+        column = Column("source", self.source_length, self.options.max_source_length)
+        return stream(answer or self.translate, texts, (column,), **options)
+
+    @tf.function(input_signature=[_TEXT], autograph=False)
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Strings (B,) -> `text` (B,) valid UTF-8 and `score` (B,) float32.
+        """Strings (B,) -> `text` (B,) valid UTF-8, `score` (B,) float32, `truncated` (B,) bool.
 
         The score is log P / ((5 + n) / 6)^alpha of the best hypothesis. A text without a single
-        token gives an empty text and score 0. Each row is as if it were alone.
+        token gives an empty text and score 0. What a source has beyond `max_source_length` tokens
+        is not read, and `truncated` says so. Each row is as if it were alone.
         """
-        token_ids, lengths = self.source_ids(text)
-        is_empty = lengths <= 1
-        found = self.generate(token_ids, tf.where(is_empty, 1, lengths + self.options.extra_length))
-        best = self.tokenizers.target.detokenize(found.token_ids[:, 0])
+        source = self.encode_source(text)
+        found = self.generate(source.token_ids, self.max_lengths(source.lengths))
+        best = self.detokenize(found.token_ids[:, 0])
+        is_blank = source.lengths <= 1
         return {
-            "text": tf.where(is_empty, "", best),
-            "score": tf.where(is_empty, 0.0, found.scores[:, 0]),
+            "text": tf.where(is_blank, "", best),
+            "score": tf.where(is_blank, 0.0, found.scores[:, 0]),
+            "truncated": source.truncated,
         }
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
-    def source_length(self, text: tf.Tensor) -> tf.Tensor:
-        """Strings (B,) -> all their tokens and END, (B,) int64; `translate` may read fewer."""
-        return self.tokenizers.source.tokenize(text).row_lengths() + 1
+    @tf.function(input_signature=[_TEXT], autograph=False)
+    def translate_n_best(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Strings (B,) -> the K hypotheses of each, best first.
 
-    def source_ids(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Strings (B,) -> ids with END (B, S) and lengths with END (B,)."""
-        token_ids = self.tokenizers.source.tokenize(text)[:, : self.options.max_source_length - 1]
-        end = tf.fill([token_ids.nrows(tf.int32), 1], END_ID)
-        token_ids = tf.concat([token_ids, tf.RaggedTensor.from_tensor(end)], axis=1)
-        return token_ids.to_tensor(), tf.cast(token_ids.row_lengths(), tf.int32)
+        A place that no hypothesis filled has an empty text, length 0 and score minus infinity. A
+        blank text has one hypothesis: blank, of no token, finished, with score 0.
+
+        Returns:
+            `texts` (B, K) valid UTF-8; `scores` (B, K) float32, normalised by length; `log_probs`
+            (B, K), not so; `lengths` (B, K) int32, END counts; `finished` (B, K) bool, False where
+            the limit came before END; `token_log_probs` (B, K, T) float32, 0 behind the last;
+            `pieces` (B, K, T), "" behind the last; `truncated` (B,) as `translate` has it.
+        """
+        source = self.encode_source(text)
+        found = self.generate(source.token_ids, self.max_lengths(source.lengths))
+        return self._n_best(source, found)
+
+    @tf.function(input_signature=[_TEXT], autograph=False)
+    def translate_with_alignments(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """As `translate_n_best`, with where each hypothesis looked while it was written.
+
+        Returns:
+            Moreover `source_pieces` (B, S); `piece_alignment` and `word_alignment` (B, K, T)
+            int32, the source piece (word) of each target piece (word), -1 behind the last;
+            `attention` (B, T, S) float32 of the best hypothesis, the mean of the heads of
+            `alignment_layer`.
+        """
+        source = self.encode_source(text)
+        limits = self.max_lengths(source.lengths)
+        found = self.generate_with_attention(source.token_ids, limits)
+        described = self._n_best(source, found)
+        sides = self.tokenizers.source, self.tokenizers.target
+        attention = found.extras["attention"]
+        is_blank = tf.reshape(source.lengths <= 1, [-1, 1, 1])
+        target_ids = tf.where(is_blank, PAD_ID, found.token_ids)
+        aligned = align(*sides, text, source.token_ids, target_ids, attention)
+        return {**described, **aligned, "attention": attention[:, 0]}
+
+    def max_lengths(self, source_lengths: tf.Tensor) -> tf.Tensor:
+        """Tokens that each output (B,) may have; one where the source is only END."""
+        return tf.where(source_lengths <= 1, 1, source_lengths + self.options.extra_length)
+
+    def detokenize(self, token_ids: tf.Tensor) -> tf.Tensor:
+        """Target ids (B, T) -> strings (B,) up to END, valid UTF-8."""
+        return self.tokenizers.target.detokenize(token_ids)
 
     def generate(self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor) -> SearchResult:
         """Ids with END (B, S) and most output tokens (B,) -> what the search found."""
-        beams = self._search.num_beams
-        embedding, decoder = self._decoder_embedding, self.model.get_layer("decoder")
-        mask = padding_mask(encoder_token_ids)
-        encoder_output = self.model.get_layer("encoder")(
-            self._encoder_embedding.embed(encoder_token_ids), padding_mask=mask, training=False
-        )
-        source = decoder.start(encoder_output, mask)
-        kernel = embedding.output_kernel()
+        return generate(self.model, self._search, encoder_token_ids, max_lengths)
 
-        def step(token_ids: tf.Tensor, cache: Any, index: tf.Tensor) -> tuple[tf.Tensor, Any]:
-            x = embedding.embed(tf.reshape(token_ids, [-1, beams]))  # (B, K, D)
-            x, cache, _ = decoder.step(x, cache, index, source)
-            logits = embedding.logits(tf.reshape(x, [-1, x.shape[-1]]), kernel)  # (R, V)
-            return logits, cache
+    def generate_with_attention(
+        self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor
+    ) -> SearchResult:
+        """As `generate`, with `extras["attention"]` (B, K, T, S), of `alignment_layer`."""
+        ids = encoder_token_ids, max_lengths
+        return generate(self.model, self._search, *ids, self.alignment_layer)
 
-        rows = tf.shape(encoder_token_ids)[0] * beams
-        return self._search(step, decoder.empty_cache(rows), max_lengths)
+    def _n_best(self, source: Encoded, found: SearchResult) -> dict[str, tf.Tensor]:
+        shape = tf.shape(found.token_ids)
+        texts = self.detokenize(tf.reshape(found.token_ids, [-1, shape[2]]))
+        is_blank = (source.lengths <= 1)[:, tf.newaxis]
+        is_first = tf.equal(tf.range(shape[1]), 0)[tf.newaxis]
+        of_blank = tf.where(is_first, 0.0, -float("inf"))
+        token_ids = tf.where(is_blank[:, tf.newaxis], PAD_ID, found.token_ids)
+        return {
+            "texts": tf.where(is_blank, "", tf.reshape(texts, shape[:2])),
+            "scores": tf.where(is_blank, of_blank, found.scores),
+            "log_probs": tf.where(is_blank, of_blank, found.log_probs),
+            "lengths": tf.where(is_blank, 0, found.lengths),
+            "finished": tf.where(is_blank, is_first, found.finished),
+            "token_log_probs": tf.where(is_blank[:, tf.newaxis], 0.0, found.token_log_probs),
+            "pieces": pieces(self.tokenizers.target, token_ids),
+            "truncated": source.truncated,
+        }
 
     def save(self, directory: str | os.PathLike[str], config: TransformerConfig) -> None:
         """Writes all that `load` reads; each file is written beside and renamed."""

@@ -79,7 +79,7 @@ def test_the_tokenizers_are_kept_apart(
     loader: str, translator: Translator, found: dict[str, list[Answers]]
 ) -> None:
     """Two SentencePiece models in one SavedModel have been swapped on reload (text #1304)."""
-    token_ids, lengths = translator.source_ids(tf.constant(FRENCH))
+    token_ids, lengths, _ = translator.encode_source(tf.constant(FRENCH))
     best = translator.generate(token_ids, lengths + translator.options.extra_length)
     ids = [[int(i) for i in row if i not in (0, 2, 3)] for row in best.token_ids[:, 0]]
     source, target = (tokenizer._python for tokenizer in tokenizers())
@@ -107,7 +107,7 @@ def test_the_signature_is_what_clients_expect(exported: Path) -> None:
     signatures = graph_scan.signatures(graph_scan.read_meta_graph(exported))
     default = signatures["serving_default"]
     assert set(default.inputs) == {"text"}
-    assert set(default.outputs) == {"text", "score"}
+    assert set(default.outputs) == {"text", "score", "truncated"}
     assert default.method_name == "tensorflow/serving/predict"
     assert default.inputs["text"].dtype == default.outputs["text"].dtype == tf.string
     assert default.outputs["score"].dtype == tf.float32

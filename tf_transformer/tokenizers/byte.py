@@ -8,6 +8,7 @@ import tensorflow as tf
 from tf_transformer.config import UNK_ID
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers.tokenizer import SPECIALS, Tokenizer
+from tf_transformer.tokenizers.words import words_of_bytes
 
 _FIRST = 4  # the id of byte 0
 _SIZE = _FIRST + 256
@@ -42,6 +43,10 @@ class ByteTokenizer(Tokenizer):
     def litert_obstacle(self) -> str:
         """LiteRT has no op that cuts a string into bytes."""
         return "its tokenizer is one of bytes"
+
+    def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Strings (B,) -> the word of each token, int32 (B, None)."""
+        return tf.RaggedTensor.from_tensor(words_of_bytes(texts), tf.strings.length(texts))
 
     def encode(self, texts: Sequence[str | bytes]) -> list[list[int]]:
         """The ids of `tokenize`, in plain Python; takes bytes as well."""

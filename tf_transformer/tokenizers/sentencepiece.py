@@ -13,6 +13,7 @@ from tf_transformer.errors import InputError
 from tf_transformer.tokenizers.learn_pieces import learn
 from tf_transformer.tokenizers.piece_file import facts, with_our_ids
 from tf_transformer.tokenizers.tokenizer import Tokenizer, valid_utf8
+from tf_transformer.tokenizers.words import words_of_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -98,6 +99,24 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _to_texts(self, token_ids: tf.RaggedTensor) -> tf.Tensor:
         return tf.strings.strip(self._ops().detokenize(token_ids))  # UNK has blanks around it
+
+    def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Strings (B,) -> the word of each token, int32 (B, None)."""
+        texts = valid_utf8(texts)
+        tokens, starts, limits = self._ops().tokenize_with_offsets(texts)
+        # By its last byte: the blanks in front of a piece are in its span, not so behind it. A
+        # letter that is normalised to several pieces has them all at one byte.
+        last = tf.maximum(limits.flat_values - 1, starts.flat_values)
+        words = words_of_bytes(texts)
+        last = tf.clip_by_value(last, 0, tf.shape(words, tf.int64)[1] - 1)
+        return tokens.with_flat_values(
+            tf.gather_nd(words, tf.stack([tokens.value_rowids(), last], axis=1))
+        )
+
+    def to_pieces(self, token_ids: tf.Tensor) -> tf.Tensor:
+        """int32 ids of any shape -> pieces, by the op: the graph has them once."""
+        names = self._ops().id_to_string(tf.reshape(token_ids, [-1]))
+        return tf.reshape(names, tf.shape(token_ids))
 
     def _ops(self) -> tf_text.SentencepieceTokenizer:
         # The op that holds the model is a node of each graph that uses it. An eager one, captured,

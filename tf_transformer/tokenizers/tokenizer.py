@@ -79,6 +79,21 @@ class Tokenizer(tf.Module, abc.ABC):
         return valid_utf8(self._to_texts(self._readable(token_ids)))
 
     @abc.abstractmethod
+    def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Strings (B,) -> which word each token of `tokenize` is a part of, int32 (B, None).
+
+        From 0; words are what ASCII blanks separate. A token that stands for blanks alone belongs
+        to the word behind them. Only while a graph is made.
+        """
+
+    def to_pieces(self, token_ids: tf.Tensor) -> tf.Tensor:
+        """int32 ids of any shape, all in the vocabulary -> their pieces, as `vocabulary` has them.
+
+        Only while a graph is made.
+        """
+        return tf.gather(tf.constant(self.vocabulary()), token_ids)
+
+    @abc.abstractmethod
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of `tokenize`, in plain Python (fast on one CPU, for training)."""
 

@@ -19,6 +19,7 @@ from tf_transformer.tokenizers.word_pieces import (
     adopt_lines,
     read_lines_of,
 )
+from tf_transformer.tokenizers.words import words_of_letters
 
 # In the graph: what continues a word, and an unknown letter. No text has them, as control
 # characters are blanks. With "##" itself a word "##s" would be taken for the piece.
@@ -64,6 +65,17 @@ class WordPieceTokenizer(Tokenizer):
     def litert_obstacle(self) -> str:
         """LiteRT lacks the ops that look at letters one by one."""
         return "its tokenizer is WordPiece"
+
+    def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Strings (B,) -> the word of each token, int32 (B, None)."""
+        codes = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
+        kept = tf.not_equal(codes.with_flat_values(self._read(codes)).to_tensor(ord(" ")), ord(" "))
+        begins = kept & ~tf.pad(kept[:, :-1], [[0, 0], [1, 0]])  # a word of ours, as Unicode has it
+        words = tf.ragged.boolean_mask(words_of_letters(codes.to_tensor(ord(" "))), begins)
+        pieces = self._pieces_of_words(codes)  # (B, words, None)
+        return pieces.with_values(
+            pieces.values.with_values(tf.gather(words.flat_values, pieces.values.value_rowids()))
+        ).merge_dims(1, 2)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of `tokenize`, in plain Python."""
@@ -124,6 +136,14 @@ class WordPieceTokenizer(Tokenizer):
 
     def _to_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
         codes = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")  # (B, None)
+        ids = self._pieces_of_words(codes).merge_dims(1, 2)
+        # The last is an unknown letter inside a word.
+        return ids.with_flat_values(
+            tf.where(ids.flat_values < self.vocabulary_size, ids.flat_values, UNK_ID)
+        )
+
+    def _pieces_of_words(self, codes: tf.RaggedTensor) -> tf.RaggedTensor:
+        """Code points (B, None) -> ids (B, words, None); V is an unknown letter inside a word."""
         letters = tf.strings.unicode_encode(codes.with_flat_values(self._read(codes)), "UTF-8")
         words = tf.strings.split(letters)  # (B, None)
         # In pieces of words of any length: it is no text that is cut here, but single words.
@@ -135,11 +155,7 @@ class WordPieceTokenizer(Tokenizer):
             unknown_token=_UNKNOWN,
             no_pretokenization=True,
         )
-        ids = op.tokenize(words).merge_dims(1, 2)
-        # The last is an unknown letter inside a word.
-        return ids.with_flat_values(
-            tf.where(ids.flat_values < self.vocabulary_size, ids.flat_values, UNK_ID)
-        )
+        return op.tokenize(words)
 
     def _read(self, codes: tf.RaggedTensor) -> tf.Tensor:
         """Code points with unknown letters and blanks replaced."""
