@@ -82,6 +82,10 @@ class Checkpoints:
             raise InputError(problem)
         return 0
 
+    def has_state(self) -> bool:
+        """Whether there is a state to go on from, be it of before the first update."""
+        return bool(_numbered(self.folder / "state", ".npz"))
+
     def save_state(self) -> None:
         """Writes the state; the last but one before is deleted after it.
 

@@ -104,6 +104,7 @@ class TrainingSettings(Section):
     clip_norm: AboveZero | None = None
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = "float32"
     jit_compile: bool = False
+    warm_start: str | None = None
     freeze: Names = []
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
     save_every_minutes: AboveZero = 2.0

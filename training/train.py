@@ -24,6 +24,7 @@ from .recipe import Recipe
 from .run_directory import RunDirectory
 from .splits import Given, read_splits
 from .trained import load_tokenizers
+from .warm_start import warm_start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,8 +75,14 @@ def train(
     translator = Translator(model, tokenizers.source, tokenizers.target, options)
     checkpoints = Checkpoints(run.path, model)
     step = checkpoints.restore()
+    origin = None if checkpoints.has_state() else recipe.training.warm_start
+    if origin is not None:
+        sides, seed = (tokenizers.source, tokenizers.target), recipe.training.seed
+        console.print(warm_start(model, config, sides, Path(origin), seed), highlight=False)
     run.begin(config, splits["train"], _files(recipe, tokenizers))
     checkpoints.clean()
+    if origin is not None:
+        checkpoints.save_state()  # from here on the other run is not needed
     _describe(console, recipe, batches["train"], model, step)
     fit(recipe, run.path, translator, batches, splits["valid"], checkpoints, console)
     files = _final_files(recipe, checkpoints)
