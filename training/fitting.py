@@ -8,12 +8,14 @@ from rich.console import Console
 from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
 
+from .attention_images import AttentionImages
 from .batching import Batches
 from .checkpoints import Checkpoints
 from .corpus import Corpus
 from .finite_loss import FiniteLoss
 from .keeper import Keeper
 from .limits import Limits
+from .plots import EXTRA, can_draw
 from .progress import ProgressReport
 from .recipe import Recipe
 from .settings import TrainingSettings
@@ -54,7 +56,12 @@ def fit(
     progress = ProgressReport(console, updates, last)
     logs = TensorBoardLogs(run / "logs", updates)
     validation = Validation(translator, batches["valid"], valid, recipe.evaluation)
-    keeper = Keeper(recipe, checkpoints, updates, finite, validation, [progress.tell, logs.tell])
+    readers = [progress.tell, logs.tell]
+    if not can_draw():
+        console.print(f"No attention images and curves: these need matplotlib ({EXTRA}).")
+    elif recipe.evaluation.samples:
+        readers.append(AttentionImages(translator, logs).tell)
+    keeper = Keeper(recipe, checkpoints, updates, finite, validation, readers)
     limits = Limits(checkpoints.state, last, recipe.training.max_minutes)
     callbacks: list[keras.callbacks.Callback] = [updates, finite, limits, progress, logs, keeper]
     for callback in callbacks:
