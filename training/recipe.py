@@ -20,9 +20,9 @@ from .settings import (
     DecodingSettings,
     EvaluationSettings,
     ModelSettings,
-    TokenizerSettings,
     TrainingSettings,
 )
+from .tokenizer_settings import TokenizerSettings, put_over
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -72,7 +72,8 @@ def load_recipe(recipe: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """Reads a recipe and puts the settings of the command line over it.
 
     A recipe may begin with `base = "NAME"`: another one, by name or by its path from this file, of
-    which it tells only what differs. Its keys win; a `preset` replaces the base's whole [model].
+    which it tells only what differs. Its keys win; a `preset` replaces the base's whole [model],
+    and keys of the base's [tokenizer] that another `type` or a `model` has no use for are dropped.
 
     Args:
         recipe: path of a TOML file, or the name of a bundled recipe (`bundled_recipes()`).
@@ -90,6 +91,9 @@ def load_recipe(recipe: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     settings = [_split_override(text) for text in overrides]
     if any(keys == ("model", "preset") and value is not None for keys, value in settings):
         tables["model"] = {}
+    chosen = {key: value for (section, key), value in settings if section == "tokenizer"}
+    if {"type", "model"} & chosen.keys() and isinstance(tables.get("tokenizer"), dict):
+        tables["tokenizer"] = put_over(tables["tokenizer"], chosen)
     for (section, key), value in settings:
         table = tables.setdefault(section, {})
         if not isinstance(table, dict):
@@ -138,7 +142,7 @@ def _tables(path: Path, above: tuple[Path, ...] = ()) -> Tables:
         starts_anew = name == "model" and isinstance(table, dict) and "preset" in table
         under = {} if starts_anew else merged.get(name)
         if isinstance(table, dict) and isinstance(under, dict):
-            table = {**under, **table}
+            table = put_over(under, table) if name == "tokenizer" else {**under, **table}
         merged[name] = table
     return merged
 

@@ -15,18 +15,6 @@ from tf_transformer.errors import InputError
 from .section import AboveZero, Names, Positive, Rate, Section
 
 
-class TokenizerSettings(Section):
-    """[tokenizer]: how text becomes ids."""
-
-    type: Literal["sentencepiece"] = "sentencepiece"
-    model_type: Literal["unigram", "bpe"] = "unigram"
-    vocabulary_size: Annotated[int, Field(gt=4)] = 8000
-    shared: bool = True
-    character_coverage: Annotated[float, Field(gt=0, le=1)] = 1.0
-    byte_fallback: bool = False
-    normalization: Literal["nmt_nfkc", "identity"] = "nmt_nfkc"
-
-
 class _ModelSection(Section):
     preset: str | None = None
 

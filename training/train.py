@@ -1,6 +1,5 @@
 """train(): from a recipe and a folder of parallel text to a run directory."""
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import keras
 from rich.console import Console
 
 from tf_transformer.options import DecodingOptions
-from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
 from tf_transformer.translator import Translator
 
 from .averaging import average
@@ -23,16 +21,8 @@ from .freezing import count_frozen
 from .recipe import Recipe
 from .run_directory import RunDirectory
 from .splits import Given, read_splits
-from .trained import load_tokenizers
+from .tokenizer_pair import TokenizerPair, tokenizers_of
 from .warm_start import warm_start
-
-
-@dataclasses.dataclass(frozen=True)
-class Pair:
-    """The tokenizers of both sides; one object twice where they share."""
-
-    source: Tokenizer
-    target: Tokenizer
 
 
 def train(
@@ -64,7 +54,7 @@ def train(
         check_installed()  # not after the first epoch
     run = RunDirectory(Path(run_dir), recipe)
     splits = read_splits(recipe.data, data_dir, corpora)
-    tokenizers = _tokenizers(recipe, splits["train"], run)
+    tokenizers = tokenizers_of(recipe.tokenizer, splits["train"], None if run.is_new else run.path)
     batches = {split: _batches(recipe, splits[split], tokenizers, split) for split in splits}
     last_update(recipe.training, len(batches["train"]))  # refuses now what would fail later
     config = recipe.model.to_config(
@@ -79,7 +69,7 @@ def train(
     if origin is not None:
         sides, seed = (tokenizers.source, tokenizers.target), recipe.training.seed
         console.print(warm_start(model, config, sides, Path(origin), seed), highlight=False)
-    run.begin(config, splits["train"], _files(recipe, tokenizers))
+    run.begin(config, splits["train"], tokenizers.files())
     checkpoints.clean()
     if origin is not None:
         checkpoints.save_state()  # from here on the other run is not needed
@@ -94,26 +84,6 @@ def train(
     return Translator.load(run.path)
 
 
-def _tokenizers(recipe: Recipe, corpus: Corpus, run: RunDirectory) -> Pair:
-    settings = recipe.tokenizer
-    if not run.is_new:
-        return Pair(*load_tokenizers(run.path, settings))
-    kind = TOKENIZERS[settings.type]
-    options = settings.model_dump(exclude={"type", "shared"})
-    if settings.shared:
-        shared = kind.train([*corpus.source, *corpus.target], **options)
-        return Pair(shared, shared)
-    return Pair(kind.train(corpus.source, **options), kind.train(corpus.target, **options))
-
-
-def _files(recipe: Recipe, tokenizers: Pair) -> dict[str, Tokenizer]:
-    """The tokenizers by the names of their files."""
-    suffix = tokenizers.source.suffix
-    if recipe.tokenizer.shared:
-        return {f"source{suffix}": tokenizers.source}
-    return {f"source{suffix}": tokenizers.source, f"target{suffix}": tokenizers.target}
-
-
 def _final_files(recipe: Recipe, checkpoints: Checkpoints) -> list[Path]:
     """The weight files whose mean is the result; fewer than asked for when fewer are there."""
     number = recipe.training.average_checkpoints
@@ -123,7 +93,7 @@ def _final_files(recipe: Recipe, checkpoints: Checkpoints) -> list[Path]:
     return checkpoints.weights([step for step in ranked if checkpoints.weights([step])][:number])
 
 
-def _batches(recipe: Recipe, corpus: Corpus, tokenizers: Pair, split: str) -> Batches:
+def _batches(recipe: Recipe, corpus: Corpus, tokenizers: TokenizerPair, split: str) -> Batches:
     settings = recipe.training
     only_training: dict[str, Any] = {"max_length": None}  # all of the validation split counts
     if split == "train":

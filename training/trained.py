@@ -7,12 +7,12 @@ from tf_transformer.config import TransformerConfig
 from tf_transformer.errors import InputError
 from tf_transformer.options import DecodingOptions
 from tf_transformer.run_files import CONFIG_FILE, TRANSLATOR_FILE, WEIGHTS_FILE, read_run
-from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
+from tf_transformer.tokenizers import Tokenizer
 
 from .checkpoints import weight_files
 from .recipe import load_recipe
 from .run_directory import RECIPE_FILE
-from .settings import TokenizerSettings
+from .tokenizer_pair import TokenizerPair
 
 # Fields of a model's config that no weight depends on.
 DROPOUTS = frozenset({"dropout", "embedding_dropout", "attention_dropout", "intermediate_dropout"})
@@ -52,9 +52,9 @@ class Trained:
             )
         recipe = load_recipe(path / RECIPE_FILE)
         config = TransformerConfig.from_json(path / CONFIG_FILE)
-        source, target = load_tokenizers(path, recipe.tokenizer)
+        pair = TokenizerPair.load(path, recipe.tokenizer)
         options = DecodingOptions(**recipe.decoding.model_dump())
-        return cls(path, config, source, target, options)
+        return cls(path, config, pair.source, pair.target, options)
 
     @classmethod
     def of_file(cls, file: Path) -> "Trained | None":
@@ -94,13 +94,6 @@ class Trained:
                     f"{other.path} has another {side} vocabulary than {self.path}: "
                     f"{len(theirs)} ids, not {len(ours)}."
                 )
-
-
-def load_tokenizers(path: Path, settings: TokenizerSettings) -> tuple[Tokenizer, Tokenizer]:
-    """Source and target tokenizer in a run directory, one object where they share."""
-    kind = TOKENIZERS[settings.type]
-    source = kind.load(path / f"source{kind.suffix}")
-    return source, source if settings.shared else kind.load(path / f"target{kind.suffix}")
 
 
 def check_sizes(

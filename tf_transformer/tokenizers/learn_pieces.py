@@ -61,7 +61,8 @@ def learn(
     except RuntimeError as error:
         if failures:
             raise failures[0] from None
-        raise InputError(_explain(str(error), vocabulary_size)) from error
+        smallest = "letters and all bytes" if options.get("byte_fallback") else "letters"
+        raise InputError(_explain(str(error), vocabulary_size, smallest)) from error
     return written.getvalue()
 
 
@@ -103,10 +104,10 @@ def _check_symbols(symbols: Sequence[str]) -> None:
         raise InputError(f"`user_symbols` must differ from each other. Received: {repeated[0]!r}")
 
 
-def _explain(error: str, vocabulary_size: int) -> str:
+def _explain(error: str, vocabulary_size: int, smallest: str) -> str:
     reason = error.rpartition("] ")[2].strip() or error
     if "sentences_.empty()" in error or "all_chars_count" in error:
         reason = "there is no letter in it"
     elif needed := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        reason = f"its different letters alone need {needed[1]}, so ask for that at least"
+        reason = f"its different {smallest} alone need {needed[1]}, so ask for that at least"
     return f"No vocabulary of {vocabulary_size} can be learnt from this text: {reason}."
