@@ -634,9 +634,10 @@ def test_info_of_a_run(run, trained, tiny_run):
     done = run("info", trained)
     assert done.code == 0
     assert f"{tiny_run.translator.model.count_params():,}" in done.text
-    for part in ("hidden_dim", "encoder", "decoder", "num_beams", "shared, "):
+    for part in ("hidden_dim", "encoder", "decoder", "num_beams", "SentencePiece unigram"):
         assert part in done.text
-    assert f"{tiny_run.translator.tokenizers.source.vocabulary_size:,} ids" in done.text
+    ids = tiny_run.translator.tokenizers.source.vocabulary_size
+    assert re.search(rf"both +│ SentencePiece unigram, .* │ +{ids:,} ", done.text)
     assert digest(trained) == before
 
 

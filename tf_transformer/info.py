@@ -61,11 +61,11 @@ def _show_run(path: Path, console: Console) -> None:
     console.print(_layers(f"The model in {path}", build_in_float32(config)))
     console.print(_record("Configuration", dataclasses.asdict(config)))
     console.print(_record("Decoding", decoding))
-    shared = "shared" if source is target else "one a side"
-    console.print(
-        f"Tokenizers: {type(source).__name__}, {shared}, {source.vocabulary_size:,} and "
-        f"{target.vocabulary_size:,} ids."
-    )
+    table = Table("side", "tokenizer", "ids", title="Tokenizers")
+    sides = {"both": source} if source is target else {"source": source, "target": target}
+    for side, tokenizer in sides.items():
+        table.add_row(side, tokenizer.description, f"{tokenizer.vocabulary_size:,}")
+    console.print(table)
 
 
 def _show_saved_model(path: Path, console: Console) -> None:
