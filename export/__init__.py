@@ -1,17 +1,19 @@
 """Where a trained translator runs. A new target is one file here and one line below."""
 
 from .checks import run_checks
+from .ctranslate2 import export_ctranslate2
 from .fresh_process import answer_in_fresh_process
 from .result import CheckResult, ExportError
 from .saved_model import export_saved_model
 
-EXPORTERS = {"saved_model": export_saved_model}
+EXPORTERS = {"saved_model": export_saved_model, "ctranslate2": export_ctranslate2}
 
 __all__ = [
     "EXPORTERS",
     "CheckResult",
     "ExportError",
     "answer_in_fresh_process",
+    "export_ctranslate2",
     "export_saved_model",
     "run_checks",
 ]
