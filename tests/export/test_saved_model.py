@@ -149,7 +149,7 @@ def test_metadata_tells_what_is_inside(translator: Translator, exported: Path) -
     score = {"dtype": "float32", "shape": [None]}
     assert metadata["signatures"]["serving_default"] == {
         "inputs": {"text": text},
-        "outputs": {"text": text, "score": score},
+        "outputs": {"text": text, "score": score, "truncated": {"dtype": "bool", "shape": [None]}},
     }
 
 
