@@ -19,7 +19,7 @@ from training.evaluate import score
 from training.recipe import load_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = ["demo", "train", "average", "translate", "evaluate", "export", "info"]
+VERBS = ["demo", "data", "train", "average", "translate", "evaluate", "export", "info"]
 SOURCES = [pair[0] for pair in VALID]
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from tf_transformer.answer_verbs import translate
 from tf_transformer.cli_options import Alpha, Beam, Model, decoding_changes, open_model
+from tf_transformer.data_verb import data
 from tf_transformer.errors import InputError
 from tf_transformer.rooms import need
 
@@ -49,6 +50,9 @@ def demo(
     """
     _tensorflow()
     need("training.first_run").walk(run, need("export"), Console())
+
+
+app.command()(data)
 
 
 @app.command()
