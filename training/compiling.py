@@ -9,7 +9,6 @@ from tf_transformer.model import build_transformer, under_policy
 
 from .freezing import freeze
 from .losses import SmoothedCrossEntropy
-from .metrics import TokenAccuracy, TokenNLL
 from .optimizer import OPTIMIZERS
 from .schedule import SCHEDULES, TransformerSchedule
 from .settings import TrainingSettings
@@ -24,13 +23,12 @@ def compiled(settings: TrainingSettings, config: TransformerConfig) -> Trainer:
     """
     keras.utils.set_random_seed(settings.seed)
     with under_policy(settings.precision):
-        model = Trainer(build_transformer(config), settings.r_drop)
+        model = Trainer(build_transformer(config), settings.r_drop, settings.jit_compile)
     freeze(model, settings.freeze)
     model.compile(
         make_optimizer(settings, config.hidden_dim),
         loss=SmoothedCrossEntropy(settings.label_smoothing),
-        metrics=[TokenNLL(), TokenAccuracy()],
-        jit_compile=settings.jit_compile,
+        jit_compile=False,  # the trainer does it
     )
     return model
 

@@ -9,9 +9,9 @@ from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
 
 from .attention_images import AttentionImages
-from .batching import Batches
 from .checkpoints import Checkpoints
 from .corpus import Corpus
+from .feed import Feed
 from .finite_loss import FiniteLoss
 from .keeper import Keeper
 from .limits import Limits
@@ -29,7 +29,7 @@ def fit(
     recipe: Recipe,
     run: Path,
     translator: Translator,
-    batches: dict[str, Batches],
+    feeds: dict[str, Feed],
     valid: Corpus,
     checkpoints: Checkpoints,
     console: Console,
@@ -40,7 +40,7 @@ def fit(
         recipe: how long.
         run: the run directory, for history and logs.
         translator: over the compiled model, for samples and BLEU.
-        batches: of "train" and "valid".
+        feeds: of "train" and "valid".
         valid: the sentences of the validation split.
         checkpoints: of the model; say which update comes next.
         console: where progress goes.
@@ -49,13 +49,13 @@ def fit(
         InputError: the loss is no number.
         KeyboardInterrupt: Ctrl-C or SIGTERM; the state was saved.
     """
-    last = last_update(recipe.training, len(batches["train"]))
+    last = last_update(recipe.training, len(feeds["train"]))
     signals = StopSignals()
-    updates = Updates(checkpoints.state, batches["train"], signals)
+    updates = Updates(checkpoints.state, feeds["train"], signals)
     finite = FiniteLoss(run, updates, translator)
     progress = ProgressReport(console, updates, last)
     logs = TensorBoardLogs(run / "logs", updates)
-    validation = Validation(translator, batches["valid"], valid, recipe.evaluation)
+    validation = Validation(translator, feeds["valid"], valid, recipe.evaluation)
     readers = [progress.tell, logs.tell]
     if not can_draw():
         console.print(f"No attention images and curves: these need matplotlib ({EXTRA}).")
@@ -76,7 +76,7 @@ def fit(
             elif keeper.stops_early():
                 console.print(f"{_why_early(recipe, checkpoints)}: nothing to train.")
             else:
-                _fit_from(checkpoints.step, last, translator.model, batches["train"], callbacks)
+                _fit_from(checkpoints.step, last, translator.model, feeds["train"], callbacks)
                 if keeper.stops_early():
                     console.print(f"{_why_early(recipe, checkpoints)}.")
         except KeyboardInterrupt:
@@ -109,26 +109,26 @@ def _fit_from(
     step: int,
     last: int,
     model: keras.Model,
-    batches: Batches,
+    feed: Feed,
     callbacks: list[keras.callbacks.Callback],
 ) -> None:
     # Where a run goes on in the middle of an epoch, the rest of that epoch is a fit of its own.
-    epochs = -(-last // len(batches))
-    epoch, made = divmod(step, len(batches))
+    epochs = -(-last // len(feed))
+    epoch, made = divmod(step, len(feed))
     parts = [(epoch, epoch + 1), (epoch + 1, epochs)] if made else [(epoch, epochs)]
     model.stop_training = False
     for begin, end in parts:
         if begin < end and not model.stop_training:
             model.fit(
-                batches.dataset(step),
+                feed.dataset(step),
                 initial_epoch=begin,
                 epochs=end,
-                steps_per_epoch=len(batches) - made,
+                steps_per_epoch=len(feed) - made,
                 callbacks=callbacks,
                 shuffle=False,  # the batches are
                 verbose=0,
             )
-            step, made = end * len(batches), 0
+            step, made = end * len(feed), 0
 
 
 def _why_early(recipe: Recipe, checkpoints: Checkpoints) -> str:

@@ -75,14 +75,16 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
-def over_replicas(count: Tensor) -> Tensor:
-    """The sum of `count` over all replicas of a `tf.distribute` strategy, if there is one."""
+def over_replicas(values: Any) -> Any:
+    """The sums of tensors over all replicas of a `tf.distribute` strategy, if there is one."""
     # Keras sums the gradients of the replicas; each must divide by the tokens of all of them.
     if keras.backend.backend() != "tensorflow":
-        return count
+        return values
     import tensorflow as tf
 
     replica = tf.distribute.get_replica_context()
     if replica is None or replica.num_replicas_in_sync == 1:
-        return count
-    return replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
+        return values
+    # Copied, as TensorFlow wants to know the device of each, and a constant has none.
+    here = tf.nest.map_structure(tf.identity, values)
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, here)

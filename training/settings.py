@@ -72,6 +72,7 @@ class TrainingSettings(Section):
     max_steps: Positive | None = None
     max_minutes: AboveZero | None = None
     batch_tokens: Positive = 4096
+    update_tokens: Positive | None = None
     pad_to_multiple_of: Positive = 8
     static_shapes: bool = False
     subword_sampling: Literal["none", "source", "target", "both"] = "none"
@@ -101,6 +102,20 @@ class TrainingSettings(Section):
     average_checkpoints: Positive = 1
     final_weights: Literal["last", "best"] = "last"
     ema_decay: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+    @property
+    def batches_per_update(self) -> int:
+        """How many batches make one update: as many as bring `update_tokens` together."""
+        return -(-(self.update_tokens or self.batch_tokens) // self.batch_tokens)
+
+    @model_validator(mode="after")
+    def _update_with_whole_batches(self) -> "TrainingSettings":
+        if self.update_tokens is not None and self.update_tokens < self.batch_tokens:
+            raise InputError(
+                "`update_tokens` must be at least `batch_tokens`; received "
+                f"{self.update_tokens} and {self.batch_tokens}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _keep_what_is_averaged(self) -> "TrainingSettings":

@@ -16,6 +16,7 @@ from .checkpoints import Checkpoints
 from .compiling import compiled
 from .corpus import Corpus
 from .evaluate import check_installed
+from .feed import Feed
 from .fitting import fit, last_update
 from .freezing import count_frozen
 from .recipe import Recipe
@@ -55,8 +56,8 @@ def train(
     run = RunDirectory(Path(run_dir), recipe)
     splits = read_splits(recipe.data, data_dir, corpora)
     tokenizers = tokenizers_of(recipe.tokenizer, splits["train"], None if run.is_new else run.path)
-    batches = {split: _batches(recipe, splits[split], tokenizers, split) for split in splits}
-    last_update(recipe.training, len(batches["train"]))  # refuses now what would fail later
+    feeds = {split: _feed(recipe, splits[split], tokenizers, split) for split in splits}
+    last_update(recipe.training, len(feeds["train"]))  # refuses now what would fail later
     config = recipe.model.to_config(
         tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
     )
@@ -73,8 +74,8 @@ def train(
     checkpoints.clean()
     if origin is not None:
         checkpoints.save_state()  # from here on the other run is not needed
-    _describe(console, recipe, batches["train"], model, step)
-    fit(recipe, run.path, translator, batches, splits["valid"], checkpoints, console)
+    _describe(console, recipe, feeds["train"], model, step)
+    fit(recipe, run.path, translator, feeds, splits["valid"], checkpoints, console)
     files = _final_files(recipe, checkpoints)
     which = "those of" if len(files) == 1 else "the mean of"
     console.print(f"The final weights are {which} {', '.join(file.name for file in files)}.")
@@ -93,7 +94,7 @@ def _final_files(recipe: Recipe, checkpoints: Checkpoints) -> list[Path]:
     return checkpoints.weights([step for step in ranked if checkpoints.weights([step])][:number])
 
 
-def _batches(recipe: Recipe, corpus: Corpus, tokenizers: TokenizerPair, split: str) -> Batches:
+def _feed(recipe: Recipe, corpus: Corpus, tokenizers: TokenizerPair, split: str) -> Feed:
     settings = recipe.training
     only_training: dict[str, Any] = {"max_length": None}  # all of the validation split counts
     if split == "train":
@@ -105,7 +106,7 @@ def _batches(recipe: Recipe, corpus: Corpus, tokenizers: TokenizerPair, split: s
             "alpha": settings.subword_alpha,
             "word_dropout": settings.word_dropout,
         }
-    return Batches(
+    batches = Batches(
         corpus,
         tokenizers.source,
         tokenizers.target,
@@ -115,16 +116,18 @@ def _batches(recipe: Recipe, corpus: Corpus, tokenizers: TokenizerPair, split: s
         seed=settings.seed,
         **only_training,
     )
+    return Feed(batches, settings.batches_per_update if split == "train" else 1)
 
 
-def _describe(
-    console: Console, recipe: Recipe, batches: Batches, model: keras.Model, step: int
-) -> None:
+def _describe(console: Console, recipe: Recipe, feed: Feed, model: keras.Model, step: int) -> None:
+    batches = feed.batches
+    updates = "" if len(feed) == len(batches) else f" in {len(feed)} updates"
     languages = f"{recipe.data.source_language} to {recipe.data.target_language}"
     frozen = count_frozen(model)
     console.print(
         f"[bold]{languages}[/bold]: {len(batches.kept):,} pairs, {batches.target_tokens:,} target "
-        f"tokens and {len(batches)} batches an epoch; {model.count_params():,} parameters"
+        f"tokens and {len(batches)} batches{updates} an epoch; "
+        f"{model.count_params():,} parameters"
         + (f", {frozen:,} of them frozen." if frozen else ".")
     )
     if step:

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import keras
-import numpy as np
 
-from .batching import Batches
+from .feed import Feed
 from .run_state import RunState
 from .stop_signals import StopSignals
 
@@ -22,7 +21,7 @@ class Updates(keras.callbacks.Callback):
         signals: held while an update is made.
     """
 
-    def __init__(self, state: RunState, batches: Batches, signals: StopSignals) -> None:
+    def __init__(self, state: RunState, batches: Feed, signals: StopSignals) -> None:
         super().__init__()
         self.state = state
         self.batches = batches
@@ -97,13 +96,6 @@ class Updates(keras.callbacks.Callback):
             write_metrics(self.model, self.state.metrics)
 
 
-def build_metrics(model: keras.Model) -> None:
-    """Makes the variables of a compiled model's metrics, which Keras leaves to the first update."""
-    labels = np.zeros((1, 1), "int32")  # a pad: counts for nothing
-    model.compute_metrics(None, labels, np.zeros((1, 1, model.output_shape[-1]), "float32"))
-    model.reset_metrics()
-
-
 def read_metrics(model: keras.Model) -> list[Any]:
     """The values of all variables of the metrics, as JSON has them."""
     return [keras.ops.convert_to_numpy(x).tolist() for x in model.metrics_variables]
@@ -111,7 +103,5 @@ def read_metrics(model: keras.Model) -> list[Any]:
 
 def write_metrics(model: keras.Model, values: list[Any]) -> None:
     """Puts them back."""
-    if len(values) > len(model.metrics_variables):
-        build_metrics(model)
     for variable, value in zip(model.metrics_variables, values, strict=True):
         variable.assign(value)

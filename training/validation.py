@@ -6,10 +6,10 @@ import keras
 
 from tf_transformer.translator import Translator
 
-from .batching import Batches
 from .corpus import Corpus
 from .ema import averaged_weights
 from .evaluate import corpus_bleu
+from .feed import Feed
 from .settings import EvaluationSettings
 
 
@@ -25,7 +25,7 @@ class Validation:
     """
 
     def __init__(
-        self, translator: Translator, batches: Batches, corpus: Corpus, settings: EvaluationSettings
+        self, translator: Translator, batches: Feed, corpus: Corpus, settings: EvaluationSettings
     ) -> None:
         self.model: keras.Model = translator.model
         self.batches = batches
