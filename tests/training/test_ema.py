@@ -13,7 +13,6 @@ from training.corpus import Corpus
 from training.ema import averaged_weights
 from training.optimizer import OPTIMIZERS
 from training.settings import EvaluationSettings
-from training.trainer import Trainer
 from training.validation import Validation
 
 X = np.random.default_rng(0).normal(size=(6, 4)).astype("float32")
@@ -50,7 +49,7 @@ def test_the_average_is_its_formula(name, strategy, d):
 def small_trainer(use_ema=True, loss_scale=False):
     keras.utils.set_random_seed(2)
     x = keras.Input((4,))
-    trainer = Trainer(keras.Model(x, keras.layers.Dense(3)(x)))
+    trainer = keras.Model(x, keras.layers.Dense(3)(x))
     optimizer = OPTIMIZERS["adam"](0.1, use_ema=use_ema, ema_momentum=0.9)
     if loss_scale:
         optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
