@@ -22,7 +22,7 @@ from tf_transformer.decoding.hypotheses import (
     finished_then_open,
     start_hypotheses,
 )
-from tf_transformer.decoding.rules import NONE
+from tf_transformer.decoding.rules import NONE, is_something
 from tf_transformer.decoding.search import (
     Call,
     Extras,
@@ -127,7 +127,7 @@ class BeamSearch(Search):
     def _pool(
         self, call: Call, live: Live, pool: Pool, found: Candidates, index: tf.Tensor
     ) -> Pool:
-        ended = tf.equal(found.tokens, self.end_id) & (found.ranks > NONE)
+        ended = tf.equal(found.tokens, self.end_id) & is_something(found.ranks)
         scores = call.scoring.score(tf.where(ended, found.ranks, NONE), index + 1)
         if tf.is_tensor(live.attention):
             scores += pick(call.scoring.cover(live.attention), found.parents)
@@ -179,7 +179,7 @@ class BeamSearch(Search):
         if call.num_beams is not None:
             worst = pick(pool.scores, call.num_beams - 1)
         hopeless = worst >= call.scoring.best_possible(best, live.lengths, call.max_lengths)
-        return (live.lengths >= call.max_lengths) | (hopeless | tf.equal(best, NONE))[:, 0]
+        return (live.lengths >= call.max_lengths) | (hopeless | ~is_something(best))[:, 0]
 
     def _result(self, call: Call, live: Live, pool: Pool, said: Extras) -> SearchResult:
         lengths = tf.expand_dims(live.lengths, 1) + tf.zeros_like(pool.lengths)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tf_transformer.decoding.buffers import pick
-from tf_transformer.decoding.rules import NONE
+from tf_transformer.decoding.rules import NONE, is_something
 
 
 class History(NamedTuple):
@@ -89,14 +89,14 @@ def finished_then_open(pool: Pool, still_open: Pool, pad_id: int, num_beams: Any
     Returns:
         The places as a Pool, and (B, K) bool, which of them are finished.
     """
-    ended = pool.scores > NONE  # (B, K)
+    ended = is_something(pool.scores)  # (B, K)
     count = tf.reduce_sum(tf.cast(ended, tf.int32), axis=1, keepdims=True)
     beams = pool.scores.shape[1]
     place = tf.expand_dims(tf.range(beams), 0)  # (1, K)
     take = tf.where(place < count, place, place - count + beams)
     both = tf.nest.map_structure(lambda *pair: tf.concat(pair, 1), pool, still_open)
     found = pick(both, take)
-    is_found = found.scores > NONE
+    is_found = is_something(found.scores)
     if num_beams is not None:
         is_found &= place < num_beams
 

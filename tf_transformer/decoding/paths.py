@@ -12,7 +12,7 @@ from tf_transformer.decoding.buffers import (
     write,
     write_extras,
 )
-from tf_transformer.decoding.rules import NONE
+from tf_transformer.decoding.rules import NONE, is_something
 from tf_transformer.decoding.search import Call, Extras, Search, SearchResult, State, call_step
 
 
@@ -70,7 +70,7 @@ class PathSearch(Search):
         weights, appraise = self.weigh(call, logits, paths.token_ids, index)
         chosen = tf.expand_dims(self.choose(call, weights, index), 1)  # (R, 1)
         rank, log_prob = appraise(tf.gather(weights, chosen, batch_dims=1), chosen)
-        possible = rank[:, 0] > NONE
+        possible = is_something(rank[:, 0])
         # A row that is done keeps what it has while its neighbours go on.
         over = paths.done
         rank = tf.where(over, 0.0, rank[:, 0])
@@ -91,7 +91,7 @@ class PathSearch(Search):
     def _result(self, call: Call, paths: Paths, said: Extras) -> SearchResult:
         ranks, finished = self._by_row(paths.ranks), self._by_row(paths.finished)  # (B, K)
         log_probs = self._by_row(paths.log_probs) if call.rules else ranks
-        is_found = ranks > NONE
+        is_found = is_something(ranks)
         if call.num_beams is not None:
             is_found &= tf.expand_dims(tf.range(self.num_beams), 0) < call.num_beams
         is_real = tf.expand_dims(is_found, 2)

@@ -19,6 +19,11 @@ from tf_transformer.config import END_ID, PAD_ID, START_ID
 NONE = -float("inf")  # what is forbidden; the score of a place that holds no hypothesis
 
 
+def is_something(values: tf.Tensor) -> tf.Tensor:
+    """Where `values` are not `NONE`: LiteRT's arithmetic makes the lowest float of infinity."""
+    return values > -1e30
+
+
 class SoFar(NamedTuple):
     """R = B * K hypotheses, before their next token."""
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tf_transformer.decoding.buffers import pick
 from tf_transformer.decoding.noise import fold, mix, uniform
 from tf_transformer.decoding.paths import PathSearch
-from tf_transformer.decoding.rules import NONE
+from tf_transformer.decoding.rules import is_something
 from tf_transformer.decoding.search import Call, SearchResult, State, check_number, check_whole
 
 
@@ -77,7 +77,7 @@ class SamplingSearch(PathSearch):
             size = tf.shape(values)[1]
             values, ids = tf.math.top_k(values, tf.minimum(self.top_k or size, size))
         highest = tf.reduce_max(values, axis=1, keepdims=True)
-        shares = tf.exp(values - tf.where(highest > NONE, highest, 0.0))
+        shares = tf.exp(values - tf.where(is_something(highest), highest, 0.0))
         if self.top_p < 1:
             above = tf.cumsum(shares, axis=1, exclusive=True)  # of the likelier ones
             total = tf.reduce_sum(shares, axis=1, keepdims=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID
-from tf_transformer.decoding.rules import NONE, Rule, SoFar
+from tf_transformer.decoding.rules import NONE, Rule, SoFar, is_something
 from tf_transformer.decoding.scoring import LENGTH_PENALTIES, MAX_ALPHA, Scoring
 
 State = Any
@@ -175,10 +175,10 @@ class Search(abc.ABC):
         if not call.rules:
             # No pass over (R, V) for log-probabilities of which a few are wanted.
             return logits + never, lambda best, _: (
-                tf.where(best > NONE, best - normaliser, NONE),
+                tf.where(is_something(best), best - normaliser, NONE),
                 None,
             )
-        log_probs = tf.where(logits > NONE, logits - normaliser, NONE)
+        log_probs = tf.where(is_something(logits), logits - normaliser, NONE)
         limits = tf.repeat(call.max_lengths, self.num_beams)
         so_far = SoFar(token_ids, index, limits, log_probs, self.num_beams, self.end_id)
         weights = log_probs
