@@ -76,7 +76,8 @@ class RunDirectory:
         if corpus_file.exists() and _read(corpus_file) != _summary(corpus):
             raise InputError(
                 f"{self.path} holds a run on another corpus, and its vocabulary, than "
-                f"{corpus.name}: name another directory, or the same text."
+                f"{corpus.name}: name the same text, or another directory, where "
+                f"training.warm_start = {str(self.path)!r} goes on from its weights."
             )
 
     def begin(

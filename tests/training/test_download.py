@@ -37,7 +37,11 @@ class Server:
             def log_message(self, *_):
                 pass
 
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Quiet(http.server.ThreadingHTTPServer):
+            def handle_error(self, *_):  # the client may go away
+                pass
+
+        self.http = Quiet(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}/file"
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
