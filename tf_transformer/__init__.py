@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tf_transformer.config import END_ID, PAD_ID, PRESETS, START_ID, UNK_ID, TransformerConfig
-    from tf_transformer.decoding import SEARCHES, BeamSearch, GreedySearch
+    from tf_transformer.decoding import (
+        LENGTH_PENALTIES,
+        RULES,
+        SEARCHES,
+        BeamSearch,
+        GreedySearch,
+        RowOptions,
+        SamplingSearch,
+        SearchResult,
+    )
     from tf_transformer.errors import InputError
     from tf_transformer.layers import (
         POSITIONS,
@@ -69,13 +78,18 @@ __all__ = [
     "FeedForward",
     "GreedySearch",
     "InputError",
+    "LENGTH_PENALTIES",
     "MultiHeadAttention",
     "PAD_ID",
     "POSITIONS",
     "PRESETS",
+    "RULES",
     "Residual",
+    "RowOptions",
     "SEARCHES",
     "START_ID",
+    "SamplingSearch",
+    "SearchResult",
     "SentencePieceTokenizer",
     "TOKENIZERS",
     "TokenEmbedding",

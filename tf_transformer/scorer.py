@@ -160,9 +160,10 @@ class Scorer(tf.Module):
         labels = tf.where(blank[:, tf.newaxis], PAD_ID, target.token_ids)
         forced = force(self.model, source.token_ids, labels, self.alignment_layer)
         log_prob = tf.reduce_sum(forced.token_log_probs, axis=1)
+        how = self.options.alpha, self.options.length_penalty
         found = {
             "log_prob": log_prob,
-            "score": log_prob / length_penalty(target.lengths, self.options.alpha),
+            "score": log_prob / length_penalty(target.lengths, *how),
             "length": tf.where(blank, 0, target.lengths),
             "finished": ~target.truncated,
             "token_log_probs": forced.token_log_probs,

@@ -75,7 +75,7 @@ class Translator(Scorer):
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings (B,) -> `text` (B,) valid UTF-8, `score` (B,) float32, `truncated` (B,) bool.
 
-        The score is log P / ((5 + n) / 6)^alpha of the best hypothesis. A text without a single
+        The score is log P over the length penalty, of the best hypothesis. A text without a single
         token gives an empty text and score 0. What a source has beyond `max_source_length` tokens
         is not read, and `truncated` says so. Each row is as if it were alone.
         """
@@ -129,22 +129,33 @@ class Translator(Scorer):
 
     def max_lengths(self, source_lengths: tf.Tensor) -> tf.Tensor:
         """Tokens that each output (B,) may have; one where the source is only END."""
-        return tf.where(source_lengths <= 1, 1, source_lengths + self.options.extra_length)
+        return tf.where(source_lengths <= 1, 1, self.options.max_lengths(source_lengths))
 
     def detokenize(self, token_ids: tf.Tensor) -> tf.Tensor:
         """Target ids (B, T) -> strings (B,) up to END, valid UTF-8."""
         return self.tokenizers.target.detokenize(token_ids)
 
-    def generate(self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor) -> SearchResult:
-        """Ids with END (B, S) and most output tokens (B,) -> what the search found."""
-        return generate(self.model, self._search, encoder_token_ids, max_lengths)
+    def generate(
+        self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor, **wishes: Any
+    ) -> SearchResult:
+        """Ids with END (B, S) and most output tokens (B,) -> what the search found.
+
+        Args:
+            encoder_token_ids: int32, PAD behind END.
+            max_lengths: int32, END counted.
+            wishes: `rows` and `rules` of `generate.generate`: what single rows ask for, and what
+                this call adds to the rules of the options, such as a `ForcedPrefix`.
+        """
+        layer = self.alignment_layer if self.options.coverage_penalty else None
+        ids = encoder_token_ids, max_lengths
+        return generate(self.model, self._search, *ids, alignment_layer=layer, **wishes)
 
     def generate_with_attention(
-        self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor
+        self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor, **wishes: Any
     ) -> SearchResult:
         """As `generate`, with `extras["attention"]` (B, K, T, S), of `alignment_layer`."""
-        ids = encoder_token_ids, max_lengths
-        return generate(self.model, self._search, *ids, self.alignment_layer)
+        ids, layer = (encoder_token_ids, max_lengths), self.alignment_layer
+        return generate(self.model, self._search, *ids, alignment_layer=layer, **wishes)
 
     def _n_best(self, source: Encoded, found: SearchResult) -> dict[str, tf.Tensor]:
         shape = tf.shape(found.token_ids)

@@ -155,11 +155,26 @@ class TrainingSettings(Section):
 class DecodingSettings(Section):
     """[decoding]: how the trained model translates."""
 
-    search: Literal["beam", "greedy"] = "beam"
+    search: Literal["beam", "greedy", "sampling"] = "beam"
     num_beams: Positive = 4
     alpha: float = 0.6
+    length_penalty: Literal["gnmt", "power", "none"] = "gnmt"
+    coverage_penalty: Annotated[float, Field(ge=0)] = 0.0
     max_source_length: Positive = 512
+    length_factor: Annotated[float, Field(ge=0)] = 1.0
     extra_length: Annotated[int, Field(ge=0)] = 50
+    max_length: Positive | None = None
+    min_length: Annotated[int, Field(ge=0)] = 0
+    end_at_limit: bool = False
+    repetition_penalty: AboveZero = 1.0
+    no_repeat_ngram_size: Annotated[int, Field(ge=0)] = 0
+    suppress_unk: bool = False
+    suppressed_ids: list[Annotated[int, Field(ge=0)]] = []
+    alignment_layer: int = -2
+    temperature: AboveZero = 1.0
+    top_k: Annotated[int, Field(ge=0)] = 0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
 
 class EvaluationSettings(Section):

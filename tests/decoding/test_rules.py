@@ -330,6 +330,8 @@ def test_any_rules_do_what_they_say(so_far, pairs):
         (lambda: NoRepeatNgram(0), "no_repeat_ngram_size"),
         (lambda: NoRepeatNgram(2.0), "no_repeat_ngram_size"),
         (lambda: SuppressedTokens([-1]), "suppressed_ids"),
+        (lambda: MinimumLength(-1), "min_length"),
+        (lambda: MinimumLength(1.5), "min_length"),
         (lambda: SuppressedTokens([True]), "suppressed_ids"),
     ],
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tf_transformer.config import PRESETS, TransformerConfig
 from tf_transformer.errors import InputError
+from tf_transformer.options import DecodingOptions
 from training.optimizer import OPTIMIZERS
 from training.recipe import RECIPES, Recipe, bundled_recipes, load_recipe
 from training.schedule import SCHEDULES
@@ -83,7 +84,7 @@ def test_a_bundled_recipe_is_the_manual_of_every_key(name):
         elif isinstance(default, list):
             assert str(default) in comment, (key, comment)
         else:
-            said = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", comment)
+            said = re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?", comment)
             assert default in [float(number) for number in said], (key, comment)
 
 
@@ -347,7 +348,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(recipe_file, key, hint):
         ("[model]\nposition = 'x'", "model: `position` must be one of sinusoidal, "),
         ("[model]\npreset = 'huge'", "model: `preset` must be one of tiny, base, "),
         ("[model]\npreset = 1", "model.preset must be a valid string; received 1"),
-        ("[decoding]\nsearch = 'best'", "decoding.search must be 'beam' or 'greedy'"),
+        ("[decoding]\nsearch = 'best'", "decoding.search must be 'beam', 'greedy' or 'sampling'"),
     ],
 )  # fmt: skip
 def test_a_value_that_breaks_its_rule_is_refused(recipe_file, text, message):
@@ -423,3 +424,10 @@ def test_a_folder_called_like_a_bundled_recipe_does_not_hide_it(tmp_path, monkey
 def test_a_recipe_is_frozen():
     with pytest.raises(ValueError, match="frozen"):
         Recipe().training.epochs = 3
+
+
+def test_the_decoding_section_is_the_options_of_a_translator():
+    """Key by key, with the same defaults."""
+    defaults = Recipe().decoding.model_dump()
+    assert DecodingOptions(**defaults) == DecodingOptions()
+    assert list(defaults) == [field.name for field in dataclasses.fields(DecodingOptions)]

@@ -2,6 +2,7 @@
 
 from tf_transformer.decoding.beam import BeamSearch
 from tf_transformer.decoding.greedy import GreedySearch
+from tf_transformer.decoding.noise import fingerprints
 from tf_transformer.decoding.rules import (
     RULES,
     EndAtLimit,
@@ -42,5 +43,6 @@ __all__ = [
     "SoFar",
     "Step",
     "SuppressedTokens",
+    "fingerprints",
     "length_penalty",
 ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tf_transformer.decoding.arguments import check_whole
 from tf_transformer.decoding.buffers import (
     empty_extras,
     follow_extras,
@@ -23,15 +24,7 @@ from tf_transformer.decoding.hypotheses import (
     start_hypotheses,
 )
 from tf_transformer.decoding.rules import NONE, is_something
-from tf_transformer.decoding.search import (
-    Call,
-    Extras,
-    Search,
-    SearchResult,
-    State,
-    call_step,
-    check_whole,
-)
+from tf_transformer.decoding.search import Call, Extras, Search, SearchResult, State, call_step
 
 
 class BeamSearch(Search):

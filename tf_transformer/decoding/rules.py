@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID
+from tf_transformer.decoding.arguments import check_number, check_whole
 
 NONE = -float("inf")  # what is forbidden; the score of a place that holds no hypothesis
 
@@ -69,14 +70,12 @@ class RepetitionPenalty(Rule):
     CTRL's (arXiv 1909.05858, section 4.1), on log-probabilities, which unlike logits have a zero.
 
     Args:
-        penalty: a number, or (B,) float32; above 0, and above 1 to discourage.
+        penalty: a number from 0.001 to 1000, or (B,) float32; above 1 to discourage.
     """
 
     def __init__(self, penalty: Any) -> None:
-        if not tf.is_tensor(penalty) and not 0 < penalty < float("inf"):
-            raise ValueError(
-                f"`repetition_penalty` must be a number above 0. Received: {penalty!r}"
-            )
+        if not tf.is_tensor(penalty):
+            check_number("repetition_penalty", penalty, 1e-3, 1e3)
         self.penalty = penalty
 
     def __call__(self, weights: tf.Tensor, so_far: SoFar) -> tf.Tensor:
@@ -95,10 +94,7 @@ class NoRepeatNgram(Rule):
     """
 
     def __init__(self, size: int) -> None:
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise ValueError(
-                f"`no_repeat_ngram_size` must be a whole number of at least 1. Received: {size!r}"
-            )
+        check_whole("no_repeat_ngram_size", size, 1)
         self.size = size
 
     def __call__(self, weights: tf.Tensor, so_far: SoFar) -> tf.Tensor:
@@ -123,10 +119,7 @@ class SuppressedTokens(Rule):
 
     def __init__(self, token_ids: Sequence[int]) -> None:
         for token_id in token_ids:
-            if not isinstance(token_id, int) or isinstance(token_id, bool) or token_id < 0:
-                raise ValueError(
-                    f"`suppressed_ids` must be whole numbers of at least 0. Received: {token_id!r}"
-                )
+            check_whole("suppressed_ids", token_id, 0)
         self.token_ids = tuple(token_ids)
 
     def __call__(self, weights: tf.Tensor, so_far: SoFar) -> tf.Tensor:
@@ -145,6 +138,8 @@ class MinimumLength(Rule):
     """
 
     def __init__(self, length: Any) -> None:
+        if not tf.is_tensor(length):
+            check_whole("min_length", length, 0)
         self.length = length
 
     def __call__(self, weights: tf.Tensor, so_far: SoFar) -> tf.Tensor:

@@ -4,11 +4,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from tf_transformer.decoding.arguments import check_number, check_whole
 from tf_transformer.decoding.buffers import pick
 from tf_transformer.decoding.noise import fold, mix, uniform
 from tf_transformer.decoding.paths import PathSearch
 from tf_transformer.decoding.rules import is_something
-from tf_transformer.decoding.search import Call, SearchResult, State, check_number, check_whole
+from tf_transformer.decoding.search import Call, SearchResult, State
 
 
 class SamplingSearch(PathSearch):

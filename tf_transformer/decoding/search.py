@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID
+from tf_transformer.decoding.arguments import check_number
 from tf_transformer.decoding.rules import NONE, Rule, SoFar, is_something
 from tf_transformer.decoding.scoring import LENGTH_PENALTIES, MAX_ALPHA, Scoring
 
@@ -191,23 +192,6 @@ class Search(abc.ABC):
         ids = tf.range(vocabulary_size)
         never = tf.logical_or(tf.equal(ids, self.pad_id), tf.equal(ids, self.start_id))
         return tf.where(never, -float("inf"), 0.0)
-
-
-def check_number(name: str, value: float, least: float, most: float) -> None:
-    """ValueError with the argument, its rule and what was received; NaN is no number."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:
-        raise ValueError(
-            f"`{name}` must be a number from {least} to {most}. Received: {name}={value!r}"
-        )
-
-
-def check_whole(name: str, value: int, least: int) -> None:
-    """ValueError with the argument, its rule and what was received."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
-        raise ValueError(
-            f"`{name}` must be a whole number of at least {least}. Received: {name}={value!r}"
-        )
 
 
 def call_step(step: Step, token_ids: tf.Tensor, state: State, index: tf.Tensor) -> Any:
