@@ -19,7 +19,7 @@ from training.evaluate import score
 from training.recipe import load_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = ["demo", "data", "train", "average", "translate", "evaluate", "export", "info"]
+VERBS = "demo data train average translate evaluate export report info".split()
 SOURCES = [pair[0] for pair in VALID]
 
 
@@ -612,6 +612,20 @@ def test_export_of_what_is_no_run_is_one_sentence(models, run, tmp_path):
 
 
 # info and demo
+
+
+def test_report(trained, models, run, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    done = run("report", tmp_path / "run", "--export", models)
+    assert done.code == 0 and "Written:" in done.text
+    page = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    assert "serving_default" in page and "text: string" in page
+    before = digest(tmp_path)
+    done = run("report", tmp_path)
+    assert done.code == 2 and "config.toml is missing" in done.err
+    done = run("report", tmp_path / "run", "--export", tmp_path)
+    assert done.code == 2 and "is not a SavedModel" in done.err
+    assert digest(tmp_path) == before
 
 
 def test_info_of_a_recipe_can_be_read_back(run, tiny_run, tmp_path):

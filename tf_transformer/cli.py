@@ -153,6 +153,22 @@ def export(
 
 
 @app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run directory, finished or not.")],
+    export: Annotated[
+        Path | None, typer.Option(help="An export of it, whose signatures are told as well.")
+    ] = None,
+) -> None:
+    """Write RUN/report.html: curves, samples, text, model, machine and recipe in one file.
+
+    Training writes it too. It opens without a network, so it can be sent as it is.
+    """
+    _tensorflow()
+    path = need("training.report").write_report(run, export)
+    Console().print(f"Written: [bold]{escape(str(path))}[/bold]")
+
+
+@app.command()
 def info(
     path: Annotated[Path, typer.Argument(help="A run, an export, a recipe, or a preset: base.")],
 ) -> None:

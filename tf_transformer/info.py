@@ -81,19 +81,28 @@ def _show_saved_model(path: Path, console: Console) -> None:
         console.print_json(json.dumps(saved.metadata))
 
 
-def _layers(title: str, model: Any) -> Table:
-    """Every layer with weights, one of the equal layers of a stack, and the whole."""
-    table = Table("layer", "class", "output", "parameters", title=title)
+def layer_rows(model: Any) -> list[tuple[str, str, str, int]]:
+    """Name, class, output shapes and parameters of what a model is made of.
+
+    Every layer with weights, one of the equal layers of a stack, and the whole, which is "all".
+    """
+    rows = []
     for layer in model.layers:
         if layer.count_params():
             # A shared embedding is called more than once.
             shapes = dict.fromkeys(str(node.outputs[0].shape) for node in layer._inbound_nodes)
-            count = f"{layer.count_params():,}"
-            table.add_row(layer.name, type(layer).__name__, "\n".join(shapes), count)
+            kind = type(layer).__name__
+            rows.append((layer.name, kind, "\n".join(shapes), layer.count_params()))
         for block in getattr(layer, "blocks", [])[:1]:
             each = f"  each of {len(layer.blocks)}"
-            table.add_row(each, type(block).__name__, "", f"{block.count_params():,}")
-    table.add_row("all", "", str(model.output_shape), f"{model.count_params():,}")
+            rows.append((each, type(block).__name__, "", block.count_params()))
+    return [*rows, ("all", "", str(model.output_shape), model.count_params())]
+
+
+def _layers(title: str, model: Any) -> Table:
+    table = Table("layer", "class", "output", "parameters", title=title)
+    for name, kind, shapes, count in layer_rows(model):
+        table.add_row(name, kind, shapes, f"{count:,}")
     return table
 
 

@@ -18,6 +18,7 @@ from .limits import Limits
 from .plots import EXTRA, can_draw
 from .progress import ProgressReport
 from .recipe import Recipe
+from .report import LiveReport
 from .settings import TrainingSettings
 from .stop_signals import StopSignals
 from .tensorboard import TensorBoardLogs
@@ -61,7 +62,7 @@ def fit(
         console.print(f"No attention images and curves: these need matplotlib ({EXTRA}).")
     elif recipe.evaluation.samples:
         readers.append(AttentionImages(translator, logs).tell)
-    keeper = Keeper(recipe, checkpoints, updates, finite, validation, readers)
+    keeper = Keeper(recipe, checkpoints, updates, finite, validation, readers, LiveReport(run))
     limits = Limits(checkpoints.state, last, recipe.training.max_minutes)
     callbacks: list[keras.callbacks.Callback] = [updates, finite, limits, progress, logs, keeper]
     for callback in callbacks:

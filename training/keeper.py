@@ -28,7 +28,8 @@ class Keeper(keras.callbacks.Callback):
         updates: runs before this callback.
         finite: runs before this callback; what it refuses is not kept.
         validation: measures the model.
-        readers: are given each line before it is kept: progress, logs, report.
+        readers: are given each line before it is kept: progress, logs.
+        report: is called when a line is kept.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Keeper(keras.callbacks.Callback):
         finite: FiniteLoss,
         validation: Validation,
         readers: Sequence[Callable[[Line], None]] = (),
+        report: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.training = recipe.training
@@ -48,6 +50,7 @@ class Keeper(keras.callbacks.Callback):
         self.finite = finite
         self.validation = validation
         self.readers = readers
+        self.report = report
         self._saved = time.monotonic()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -68,6 +71,7 @@ class Keeper(keras.callbacks.Callback):
         if self.checkpoints.state.history:
             self.checkpoints.keep(self._kept())
             self.checkpoints.state.write_history(self.checkpoints.run)
+            self.report()
 
     def line_is_due(self, at_the_end: bool = False) -> bool:
         """Whether the update just made has to be told and is not yet."""

@@ -66,7 +66,8 @@ def draw_history(lines: Lines) -> str:
     # No date, and the same names in each file: equal histories give equal pictures.
     with rc_context({"svg.hashsalt": "tf_transformer", "svg.fonttype": "path"}):
         text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(text, format="svg", metadata=nothing)
     svg = text.getvalue()
     return svg[svg.index("<svg") :]  # what is before it names a DTD on the net
 

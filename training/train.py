@@ -19,7 +19,9 @@ from .evaluate import check_installed
 from .feed import Feed
 from .fitting import fit, last_update
 from .freezing import count_frozen
+from .provenance import record_final_weights, record_start
 from .recipe import Recipe
+from .report import REPORT_FILE, write_report
 from .run_directory import RunDirectory
 from .splits import Given, read_splits
 from .tokenizer_pair import TokenizerPair, tokenizers_of
@@ -72,6 +74,7 @@ def train(
         console.print(warm_start(model, config, sides, Path(origin), seed), highlight=False)
     run.begin(config, splits["train"], tokenizers.files())
     checkpoints.clean()
+    record_start(run.path, splits, feeds, translator, step)
     if origin is not None:
         checkpoints.save_state()  # from here on the other run is not needed
     _describe(console, recipe, feeds["train"], model, step)
@@ -81,7 +84,9 @@ def train(
     console.print(f"The final weights are {which} {', '.join(file.name for file in files)}.")
     average(model, files)
     translator.save(run.path, config)
-    console.print(f"The run is complete: {run.path}")
+    record_final_weights(run.path, files, checkpoints.step)
+    write_report(run.path)
+    console.print(f"The run is complete: {run.path}. What it was is told in {REPORT_FILE} there.")
     return Translator.load(run.path)
 
 

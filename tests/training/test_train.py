@@ -101,6 +101,8 @@ def test_a_run_directory_has_everything(unbroken):
         "translator.json",
         "model.weights.h5",
         "history.jsonl",
+        "provenance.json",
+        "report.html",
         *(f"checkpoints/step-{BATCHES * epoch}.weights.h5" for epoch in (1, 2, 3)),
         *(f"checkpoints/state/step-{3 * BATCHES - before}.npz" for before in (0, 1)),
     }
