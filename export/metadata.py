@@ -13,27 +13,36 @@ import tensorflow as tf
 
 import tf_transformer
 from tf_transformer.saved import METADATA_FILE
+from tf_transformer.tokenizer_files import write_tokenizers
 from tf_transformer.translator import Translator
 
 from .graph_scan import MetaGraph, signatures
 
 
 def write_metadata(saved_model: Path, graph: MetaGraph, translator: Translator) -> None:
-    """Writes versions, the weights' fingerprint, the search, the vocabularies and signatures."""
+    """Writes versions, the weights' fingerprint, the search, the vocabularies and signatures.
+
+    The tokenizers' own files lie beside it, for clients that have ids to make or to read.
+    """
+    path = saved_model / METADATA_FILE
+    path.parent.mkdir(exist_ok=True)
     tokenizers = {"source": translator.tokenizers.source, "target": translator.tokenizers.target}
+    written = write_tokenizers(path.parent, tokenizers["source"], tokenizers["target"])
     content = {
         "versions": _versions(),
         "weights_sha256": weights_sha256(translator.model),
         "parameters": translator.model.count_params(),
         "decoding": dataclasses.asdict(translator.options),
         "tokenizers": {
-            side: {"name": tokenizer.name, "vocabulary_size": tokenizer.vocabulary_size}
+            side: {
+                **written.get(side, written["source"]),
+                "name": tokenizer.name,
+                "vocabulary_size": tokenizer.vocabulary_size,
+            }
             for side, tokenizer in tokenizers.items()
         },
         "signatures": {name: _signature(value) for name, value in signatures(graph).items()},
     }
-    path = saved_model / METADATA_FILE
-    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 

@@ -16,6 +16,7 @@ from tf_transformer.cli_options import Alpha, Beam, Model, decoding_changes, ope
 from tf_transformer.data_verb import data
 from tf_transformer.errors import InputError
 from tf_transformer.rooms import need
+from tf_transformer.tokenizer_verbs import tokenize, vocabulary
 
 app = typer.Typer(
     name="tf-transformer",
@@ -105,6 +106,8 @@ def average(
 
 
 app.command()(translate)
+app.command()(tokenize)
+app.command()(vocabulary)
 
 
 @app.command()

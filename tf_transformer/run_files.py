@@ -13,6 +13,7 @@ from tf_transformer.config import TransformerConfig
 from tf_transformer.errors import InputError
 from tf_transformer.model import build_transformer, under_policy
 from tf_transformer.options import DecodingOptions
+from tf_transformer.tokenizer_files import read_tokenizers, write_tokenizers
 from tf_transformer.tokenizers import TOKENIZERS, Tokenizer
 
 CONFIG_FILE, TRANSLATOR_FILE, WEIGHTS_FILE = "model.json", "translator.json", "model.weights.h5"
@@ -28,14 +29,7 @@ def write_run(
     """Writes model, tokenizers ("source", "target"; one object where they share) and options."""
     directory.mkdir(parents=True, exist_ok=True)
     config.to_json(directory / CONFIG_FILE)
-    if tokenizers["source"] is tokenizers["target"]:
-        tokenizers = {"source": tokenizers["source"]}
-    names = {cls: name for name, cls in TOKENIZERS.items()}
-    written = {}
-    for side, tokenizer in tokenizers.items():
-        file = side + tokenizer.suffix
-        tokenizer.save(directory / file)
-        written[side] = {"type": names[type(tokenizer)], "file": file}
+    written = write_tokenizers(directory, tokenizers["source"], tokenizers["target"])
     save_weights(model, directory)
     manifest = {"tokenizers": written, "decoding": dataclasses.asdict(options)}
     beside = directory / f"{TRANSLATOR_FILE}.writing"
@@ -56,14 +50,10 @@ def read_run(
             raise InputError(
                 f"{directory} is not a run directory with a trained model: {file} is missing."
             )
-    manifest = _read_manifest(directory / TRANSLATOR_FILE)
-    tokenizers = {
-        side: TOKENIZERS[entry["type"]].load(directory / entry["file"])
-        for side, entry in manifest["tokenizers"].items()
-    }
-    source = tokenizers["source"]
+    manifest = read_manifest(directory)
+    source, target = read_tokenizers(directory, manifest["tokenizers"])
     config = TransformerConfig.from_json(directory / CONFIG_FILE)
-    return config, source, tokenizers.get("target", source), manifest["decoding"]
+    return config, source, target, manifest["decoding"]
 
 
 def build_in_float32(config: TransformerConfig) -> keras.Model:
@@ -112,7 +102,9 @@ def _count_arrays(path: Path) -> int:
     return sum(not name.startswith("optimizer") for name in names)
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """What a run says of its `tokenizers` and `decoding`; InputError when it is broken."""
+    path = directory / TRANSLATOR_FILE
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         for entry in manifest["tokenizers"].values():

@@ -43,6 +43,12 @@ def is_saved_model(path: str | os.PathLike[str]) -> bool:
     return find_saved_model(path) is not None
 
 
+def read_metadata(version: Path) -> dict[str, Any]:
+    """What export wrote about a version folder; empty for a SavedModel of somebody else."""
+    path = version / METADATA_FILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
 class SavedTranslator:
     """An exported translator, used like a `Translator`; how it searches is fixed in its graph.
 
@@ -69,10 +75,7 @@ class SavedTranslator:
         problem = _signature_problem(self._answer)
         if problem:
             raise InputError(f"{self.directory} is no translator: {problem}")
-        metadata = self.directory / METADATA_FILE
-        self.metadata: dict[str, Any] = {}
-        if metadata.is_file():
-            self.metadata = json.loads(metadata.read_text(encoding="utf-8"))
+        self.metadata = read_metadata(self.directory)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SavedTranslator":

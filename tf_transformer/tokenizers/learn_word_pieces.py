@@ -9,16 +9,18 @@ import sentencepiece
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import learn_pieces
 from tf_transformer.tokenizers.tokenizer import SPECIALS
-from tf_transformer.tokenizers.word_pieces import INSIDE, both_forms, split_words
+from tf_transformer.tokenizers.word_pieces import INSIDE, WordPieces, both_forms, split_words
 
 _BLANK = "▁"  # what SentencePiece has in front of a piece that begins a word
+_MORE = 1.25  # 2 % fewer tokens on Multi30k; more merges than this give no more
 
 
 def learn(texts: Iterable[str], vocabulary_size: int, character_coverage: float) -> list[str]:
     """The lines of a vocabulary of at most `vocabulary_size` pieces.
 
     SentencePiece's trainer is a hundred times as fast as tensorflow_text's, and keeps letters and
-    punctuation apart, so that "dog." is made of the pieces of "dog".
+    punctuation apart, so that "dog." is made of the pieces of "dog". Of somewhat more merges than
+    are wanted those stay that the longest match uses most: many were only on the way to others.
 
     Args:
         texts: sentences.
@@ -32,25 +34,39 @@ def learn(texts: Iterable[str], vocabulary_size: int, character_coverage: float)
     sentences = [" ".join(split_words(text)) for text in texts]
     letters = _letters(sentences, character_coverage)
     smallest = [*SPECIALS, *both_forms(letters)]
-    if letters and len(smallest) > vocabulary_size:
+    cannot = f"No vocabulary of {vocabulary_size} can be learnt from this text: "
+    if not letters:
+        raise InputError(f"{cannot}there is no letter in it.")
+    if len(smallest) > vocabulary_size:
         raise InputError(
-            f"No vocabulary of {vocabulary_size} can be learnt from this text: its different "
-            f"letters alone need {len(smallest)}, so ask for that at least."
+            f"{cannot}its different letters alone need {len(smallest)}, so ask for that at least."
         )
     model = learn_pieces.learn(
         sentences,
-        vocabulary_size,
+        int(vocabulary_size * _MORE) + 8,
         model_type="bpe",
         normalization_rule_name="identity",
         character_coverage=character_coverage,
     )
-    lines = dict.fromkeys(smallest)
-    for line in _merges(model):
-        if len(lines) == vocabulary_size:
-            break
-        if line not in SPECIALS and set(line.removeprefix(INSIDE)) <= set(letters):
-            lines[line] = None
-    return list(lines)
+    known = set(letters)
+    pieces = [
+        x for x in _merges(model) if x not in SPECIALS and known.issuperset(x.removeprefix(INSIDE))
+    ]
+    words = Counter(word for sentence in sentences for word in sentence.split())
+    room = vocabulary_size - len(smallest)
+    for size in ((room + len(pieces)) // 2, room):  # what one piece loses, another may win
+        pieces = _most_used(smallest, pieces, words)[:size]
+    return [*smallest, *pieces]
+
+
+def _most_used(smallest: list[str], pieces: list[str], words: Counter[str]) -> list[str]:
+    """The pieces by how often they occur in the words as they are cut with all of them."""
+    vocabulary = WordPieces([*smallest, *pieces])
+    used: Counter[str] = Counter()
+    for word, count in words.items():
+        for token in vocabulary.encode(word):
+            used[vocabulary.lines[token]] += count
+    return sorted(pieces, key=lambda piece: -used[piece])  # equal ones as they were merged
 
 
 def _letters(sentences: Sequence[str], coverage: float) -> list[str]:

@@ -150,11 +150,13 @@ def adopt_lines(lines: Sequence[str]) -> list[str]:
     ]
     letters = sorted({letter for line in kept for letter in line.removeprefix(INSIDE)})
     added = sorted(set(both_forms(letters)) - set(kept))
-    _log.info(
-        "Of %d lines %d are pieces; %d letters were added that had one form only.",
-        *(len(lines), len(kept), len(added)),
-    )
-    categories = {unicodedata.category(letter) for letter in letters}
-    if "Ll" in categories and "Lu" not in categories:
-        _log.warning("The vocabulary has no capital letter: those of a text will be unknown.")
-    return [*SPECIALS, *kept, *added]
+    adopted = [*SPECIALS, *kept, *added]
+    if adopted != lines:
+        _log.info(
+            "Of %d lines %d are pieces; %d letters were added that had one form only.",
+            *(len(lines), len(kept), len(added)),
+        )
+        categories = {unicodedata.category(letter) for letter in letters}
+        if "Ll" in categories and "Lu" not in categories:
+            _log.warning("The vocabulary has no capital letter: those of a text will be unknown.")
+    return adopted
