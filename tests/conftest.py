@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -20,6 +21,9 @@ os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # As many workers as cores: threads of one would only wait for those of the others.
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -16,6 +16,7 @@ from tf_transformer.model import build_attention_model
 OTHER = dict(
     search="sampling",
     num_beams=3,
+    diversity=0.25,
     alpha=-0.5,
     length_penalty="power",
     coverage_penalty=0.25,
@@ -54,6 +55,7 @@ def test_every_option_reaches_the_search():
     penalty, ngram, suppressed, minimum, end = search.rules
     assert (penalty.penalty, ngram.size, minimum.length) == (1.25, 3, 4)
     assert suppressed.token_ids == (7, 9, 1) and isinstance(end, EndAtLimit)
+    assert DecodingOptions(search="diverse", diversity=0.25).make().diversity == 0.25
     for name in SEARCHES:
         assert DecodingOptions(search=name).make().rules == ()
 

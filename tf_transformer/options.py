@@ -23,6 +23,7 @@ from tf_transformer.errors import InputError
 _OWN = {
     "greedy": (),
     "beam": ("num_beams",),
+    "diverse": ("num_beams", "diversity"),
     "sampling": ("num_beams", "temperature", "top_k", "top_p", "seed"),
 }
 
@@ -32,8 +33,9 @@ class DecodingOptions:
     """How a translator searches. Lengths are in tokens, END counted.
 
     Args:
-        search: a name of SEARCHES, `"beam"`, `"greedy"` or `"sampling"`.
+        search: a name of SEARCHES, `"beam"`, `"greedy"`, `"diverse"` or `"sampling"`.
         num_beams: K, the beams of beam search, or how many outputs sampling draws.
+        diversity: of diverse search, what a token costs for each earlier beam that chooses it.
         alpha: exponent of the length penalty.
         length_penalty: a name of LENGTH_PENALTIES, `"gnmt"`, `"power"` or `"none"`.
         coverage_penalty: beta of GNMT's coverage penalty, over what `alignment_layer` attends to.
@@ -62,6 +64,7 @@ class DecodingOptions:
 
     search: str = "beam"
     num_beams: int = 4
+    diversity: float = 0.5
     alpha: float = 0.6
     length_penalty: str = "gnmt"
     coverage_penalty: float = 0.0

@@ -155,8 +155,9 @@ class TrainingSettings(Section):
 class DecodingSettings(Section):
     """[decoding]: how the trained model translates."""
 
-    search: Literal["beam", "greedy", "sampling"] = "beam"
+    search: Literal["beam", "greedy", "diverse", "sampling"] = "beam"
     num_beams: Positive = 4
+    diversity: Annotated[float, Field(ge=0)] = 0.5
     alpha: float = 0.6
     length_penalty: Literal["gnmt", "power", "none"] = "gnmt"
     coverage_penalty: Annotated[float, Field(ge=0)] = 0.0

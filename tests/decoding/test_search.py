@@ -1,6 +1,7 @@
 """What all searches stand on: the penalty, the buffers, the loop's shapes, the ids never chosen."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,18 @@ import tensorflow as tf
 
 from tests.decoding.brute_force import KINDS, draw
 from tests.decoding.steps import check, make_step, run, say, silence, start, tasks_of
-from tf_transformer.decoding import SEARCHES, GreedySearch, length_penalty
+from tf_transformer.decoding import (
+    SEARCHES,
+    EndAtLimit,
+    ForcedPrefix,
+    GreedySearch,
+    MinimumLength,
+    NoRepeatNgram,
+    RepetitionPenalty,
+    RowOptions,
+    SuppressedTokens,
+    length_penalty,
+)
 from tf_transformer.decoding.buffers import shape_invariants, write
 
 
@@ -89,3 +101,42 @@ def test_a_step_that_says_something_else_is_refused():
     language = draw("position", 2, 6, seed=3)
     with pytest.raises(ValueError, match=r"third.*Received: \[\], expected \['asked', 'both'\]"):
         run(GreedySearch(), language, [3, 3], extras=silence(2))
+
+
+def every_rule(rows):
+    return [
+        RepetitionPenalty(tf.fill([rows], 1.2)),
+        NoRepeatNgram(2),
+        SuppressedTokens([1]),
+        MinimumLength(tf.fill([rows], 2)),
+        EndAtLimit(),
+        ForcedPrefix(tf.fill([rows, 2], 4)),
+    ]
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_graph_is_made_of_operations_that_run_anywhere(name):
+    """LiteRT and servers: no lists of tensors, no Python, no tables, no ragged tensors."""
+    language, search = draw("history", 2, 6, seed=3), SEARCHES[name]()
+    beams = search.num_beams
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)], autograph=False)
+    def searching(limits):
+        rows = tf.shape(limits)[0]
+        return search(
+            say(make_step(language, beams)),
+            start(language, rows, beams),
+            limits,
+            extras=silence(rows * beams),
+            rows=RowOptions(tf.fill([rows], 0.6), tf.fill([rows], 3), limits),
+            rules=every_rule(rows),
+        )
+
+    graph = searching.get_concrete_function().graph.as_graph_def()
+    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+    used = {node.op for node in nodes}
+    assert {"TopKV2", "ArgMax"} & used and used & {"While", "StatelessWhile"}
+    odd = {
+        op for op in used if re.search("TensorList|TensorArray|Py|Ragged|Hash|Lookup|Random", op)
+    }
+    assert not odd

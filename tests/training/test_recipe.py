@@ -348,7 +348,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(recipe_file, key, hint):
         ("[model]\nposition = 'x'", "model: `position` must be one of sinusoidal, "),
         ("[model]\npreset = 'huge'", "model: `preset` must be one of tiny, base, "),
         ("[model]\npreset = 1", "model.preset must be a valid string; received 1"),
-        ("[decoding]\nsearch = 'best'", "decoding.search must be 'beam', 'greedy' or 'sampling'"),
+        ("[decoding]\nsearch = 'best'", "decoding.search must be 'beam', 'greedy', 'diverse' or"),
     ],
 )  # fmt: skip
 def test_a_value_that_breaks_its_rule_is_refused(recipe_file, text, message):

@@ -1,6 +1,7 @@
 """Ways to search for an output. A new one is one file here and one line below."""
 
 from tf_transformer.decoding.beam import BeamSearch
+from tf_transformer.decoding.diverse import DiverseSearch
 from tf_transformer.decoding.greedy import GreedySearch
 from tf_transformer.decoding.noise import fingerprints
 from tf_transformer.decoding.rules import (
@@ -21,11 +22,13 @@ from tf_transformer.decoding.search import RowOptions, Search, SearchResult, Ste
 SEARCHES: dict[str, type[Search]] = {
     "greedy": GreedySearch,
     "beam": BeamSearch,
+    "diverse": DiverseSearch,
     "sampling": SamplingSearch,
 }
 
 __all__ = [
     "BeamSearch",
+    "DiverseSearch",
     "EndAtLimit",
     "ForcedPrefix",
     "GreedySearch",

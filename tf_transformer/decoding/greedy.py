@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from tf_transformer.decoding.paths import PathSearch
+from tf_transformer.decoding.paths import Paths, PathSearch
 from tf_transformer.decoding.search import Call
 
 
@@ -18,6 +18,6 @@ class GreedySearch(PathSearch):
 
     num_beams = 1
 
-    def choose(self, call: Call, weights: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+    def choose(self, call: Call, weights: tf.Tensor, paths: Paths, index: tf.Tensor) -> tf.Tensor:
         """The highest."""
         return tf.argmax(weights, axis=-1, output_type=tf.int32)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from tf_transformer.decoding.buffers import (
     empty_extras,
     follow_extras,
+    pick,
     shape_invariants,
     write,
     write_extras,
@@ -32,7 +33,7 @@ class PathSearch(Search):
     """Chooses one token after the other; what is chosen is never given up again."""
 
     @abc.abstractmethod
-    def choose(self, call: Call, weights: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+    def choose(self, call: Call, weights: tf.Tensor, paths: Paths, index: tf.Tensor) -> tf.Tensor:
         """(R, V) weights, minus infinity where a token may not come -> (R,) int32."""
 
     def search(self, call: Call, state: State) -> SearchResult:
@@ -68,7 +69,7 @@ class PathSearch(Search):
         self, call: Call, paths: Paths, logits: tf.Tensor, index: tf.Tensor, limits: tf.Tensor
     ) -> Paths:
         weights, appraise = self.weigh(call, logits, paths.token_ids, index)
-        chosen = tf.expand_dims(self.choose(call, weights, index), 1)  # (R, 1)
+        chosen = tf.expand_dims(self.choose(call, weights, paths, index), 1)  # (R, 1)
         rank, log_prob = appraise(tf.gather(weights, chosen, batch_dims=1), chosen)
         possible = is_something(rank[:, 0])
         # A row that is done keeps what it has while its neighbours go on.
@@ -117,3 +118,11 @@ class PathSearch(Search):
     def _by_row(self, x: tf.Tensor) -> tf.Tensor:
         shape = tf.concat([[-1, self.num_beams], tf.shape(x)[1:]], 0)
         return tf.ensure_shape(tf.reshape(x, shape), [None, self.num_beams, *x.shape[1:]])
+
+
+def best_first(found: SearchResult) -> SearchResult:
+    """The places in the order that a result has; of equal ones the earlier stays first."""
+    beams = found.scores.shape[1]
+    found = pick(found, tf.math.top_k(found.scores, beams).indices)
+    finished = tf.cast(found.finished, tf.float32)
+    return pick(found, tf.math.top_k(finished, beams).indices)

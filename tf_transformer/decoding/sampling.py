@@ -5,9 +5,8 @@ from typing import Any
 import tensorflow as tf
 
 from tf_transformer.decoding.arguments import check_number, check_whole
-from tf_transformer.decoding.buffers import pick
 from tf_transformer.decoding.noise import fold, mix, uniform
-from tf_transformer.decoding.paths import PathSearch
+from tf_transformer.decoding.paths import Paths, PathSearch, best_first
 from tf_transformer.decoding.rules import is_something
 from tf_transformer.decoding.search import Call, SearchResult, State
 
@@ -65,13 +64,9 @@ class SamplingSearch(PathSearch):
         keys = fold(mix(tf.fill([batch], tf.constant(self.seed, tf.uint32))), seeds)
         keys = tf.reshape(tf.tile(tf.expand_dims(keys, 1), [1, self.num_beams]), [-1])
         keys = fold(keys, tf.tile(tf.range(self.num_beams), [batch]))
-        found = super().search(call._replace(seeds=keys), state)
-        # Stable, both: of equal ones the earlier sample stays first.
-        found = pick(found, tf.math.top_k(found.scores, self.num_beams).indices)
-        finished = tf.cast(found.finished, tf.float32)
-        return pick(found, tf.math.top_k(finished, self.num_beams).indices)
+        return best_first(super().search(call._replace(seeds=keys), state))
 
-    def choose(self, call: Call, weights: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+    def choose(self, call: Call, weights: tf.Tensor, paths: Paths, index: tf.Tensor) -> tf.Tensor:
         """A token at random, by its share."""
         values, ids = weights / self.temperature, None
         if self.top_k or self.top_p < 1:
