@@ -19,7 +19,8 @@ from training.evaluate import score
 from training.recipe import load_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = "demo data train average translate evaluate export report info".split()
+VERBS = "demo data train average translate tokenize vocabulary evaluate export".split()
+VERBS += ["report", "info"]
 SOURCES = [pair[0] for pair in VALID]
 
 

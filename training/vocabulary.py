@@ -71,8 +71,15 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         for file in self._files:
-            yield from map(clean_line, iter_lines(file, errors=self._errors))
+            yield from self._of(file)
         self.is_read = True
+
+    def sample(self) -> list[str]:
+        """The first lines of each file."""
+        return [text for file in self._files for text in islice(self._of(file), _MEASURED_LINES)]
+
+    def _of(self, file: Path) -> Iterator[str]:
+        return map(clean_line, iter_lines(file, errors=self._errors))
 
 
 def _settings(keys: dict[str, Any]) -> TokenizerSettings:
@@ -87,7 +94,7 @@ def _settings(keys: dict[str, Any]) -> TokenizerSettings:
 
 
 def _measure(tokenizer: Tokenizer, lines: _Lines) -> str:
-    texts = list(islice(lines, _MEASURED_LINES))
+    texts = lines.sample()
     ids = [token for row in tokenizer.encode(texts) for token in row]
     words = sum(len(text.split()) for text in texts)
     unknown = ids.count(UNK_ID) / max(len(ids), 1)
