@@ -1,4 +1,4 @@
-"""Stops at a loss that is no number, with its batch on disk."""
+"""Stops at a loss or gradient that is no number, with its batch on disk."""
 
 import math
 from collections import deque
@@ -18,11 +18,12 @@ NPZ_FILE, TEXT_FILE = "bad_batch.npz", "bad_batch.txt"
 
 
 class FiniteLoss(keras.callbacks.Callback):
-    """Stops the run at the update whose loss is NaN or infinite, and keeps its batch.
+    """Stops the run at the update whose loss or gradient is NaN or infinite, and keeps its batch.
 
-    The loss that Keras logs is a mean over the epoch so far, which one NaN makes NaN: the first
-    such value names its update. On a GPU each is looked at when the next update is on its way, so
-    that the device never waits for this.
+    The loss that is logged is a mean over the epoch so far, which one NaN makes NaN: the first such
+    value names its update. On a GPU each is looked at when the next update is on its way, so that
+    the device never waits for this. Gradients in float16 may overflow: the loss scale is made for
+    that.
 
     Args:
         run: gets `bad_batch.npz` (ids) and `bad_batch.txt` (the same as text).
@@ -39,25 +40,34 @@ class FiniteLoss(keras.callbacks.Callback):
         self.updates = updates
         self.tokenizers = translator.tokenizers
         self._lag = 1 if keras.distribution.list_devices("gpu") else 0
-        self._unseen: deque[tuple[int, Any]] = deque()
+        self._unseen: deque[tuple[int, dict[str, Any]]] = deque()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Looks at the latest loss that takes no waiting."""
-        self._unseen.append((self.updates.state.step, (logs or {}).get("loss", 0.0)))
+        """Looks at the latest update that takes no waiting."""
+        self._unseen.append((self.updates.state.step, logs or {}))
         self.check(self._lag)
 
     def check(self, leave: int = 0) -> None:
-        """Looks at all losses but the last `leave`."""
+        """Looks at all updates but the last `leave`."""
         while len(self._unseen) > leave:
-            step, loss = self._unseen.popleft()
-            if not math.isfinite(float(loss)):
-                self._keep_batch(step)
-                raise InputError(
-                    f"The loss is {float(loss)} at update {step}, with a learning rate of "
-                    f"{self.updates.learning_rate:.3g}: lower training.learning_rate, lengthen "
-                    "training.warmup_steps, or set training.clip_norm; the batch is kept in "
-                    f"{self.run / TEXT_FILE} and {NPZ_FILE}."
-                )
+            step, logs = self._unseen.popleft()
+            for name, key in self._looked_at().items():
+                value = float(logs.get(key, 0.0))
+                if not math.isfinite(value):
+                    self._stop(step, f"{name} is {value}")
+
+    def _looked_at(self) -> dict[str, str]:
+        if isinstance(self.model.optimizer, keras.optimizers.LossScaleOptimizer):
+            return {"The loss": "loss"}
+        return {"The loss": "loss", "The norm of the gradient": "gradient_norm"}
+
+    def _stop(self, step: int, what: str) -> None:
+        self._keep_batch(step)
+        raise InputError(
+            f"{what} at update {step}, with a learning rate of {self.updates.learning_rate:.3g}: "
+            "lower training.learning_rate, lengthen training.warmup_steps, or set "
+            f"training.clip_norm; the batch is kept in {self.run / TEXT_FILE} and {NPZ_FILE}."
+        )
 
     def _keep_batch(self, step: int) -> None:
         inputs, labels = next(iter(self.updates.batches.dataset(step - 1).take(1)))

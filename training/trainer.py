@@ -24,7 +24,8 @@ class Trainer(keras.Model):
     `training.feed`; under a `tf.distribute` strategy each replica is given its rows of them. The
     gradient is the sum of all tokens' gradients, divided by the number of real target tokens of
     the whole update; then it is clipped, and only then given to the optimizer. Logs are sums over
-    real tokens of all replicas: `loss` as compiled, `nll` without smoothing, `accuracy`.
+    real tokens of all replicas: `loss` as compiled, `nll` without smoothing, `accuracy`; and, of
+    the last update alone, `gradient_norm` before clipping.
 
     Args:
         model: from `build_transformer`.
@@ -57,9 +58,10 @@ class Trainer(keras.Model):
         tokens = over_replicas(count_tokens(labels))
         make = self._sum_of_parts if "sizes" in inputs else self._compiled(self._gradients)
         gradients, totals = over_replicas(make(inputs, labels, tokens))
+        norm = tf.linalg.global_norm(gradients) / self.optimizer.scale_loss(1.0)
         self._optimizer_for_sums().apply(gradients, self.trainable_variables)
         self.totals.update_state(totals)
-        return self._logs()
+        return self._logs(gradient_norm=norm)
 
     def test_step(self, data: Any) -> dict[str, Tensor]:
         """Measures (inputs, labels), as of `train_step` without `sizes`."""
@@ -142,8 +144,8 @@ class Trainer(keras.Model):
             inner._all_reduce_sum_gradients = lambda pairs: pairs
         return self.optimizer
 
-    def _logs(self) -> dict[str, Tensor]:
-        logs = self.totals.result()
+    def _logs(self, **of_the_update: Tensor) -> dict[str, Tensor]:
+        logs = {**self.totals.result(), **of_the_update}
         if isinstance(tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy):
             # Keras takes the mean over axis 0 of each, as if they were no scalars.
             return {name: tf.reshape(value, [1]) for name, value in logs.items()}

@@ -163,6 +163,23 @@ def test_what_is_logged_are_means_of_all_real_tokens():
     assert logs["accuracy"] == pytest.approx(np.concatenate(right).mean())
 
 
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_the_gradient_norm_is_that_of_the_step(precision):
+    """Plain SGD: the weights go by rate x gradient. Logged is the norm before clipping."""
+    x, y = batch()
+    trainer = small(0.0, dropout=0.0, rate=0.25, precision=precision)
+    before = trainer.get_weights()
+    logs = trainer.train_on_batch(x, y, return_dict=True)
+    moved = [a - b for a, b in zip(before, trainer.get_weights(), strict=True)]
+    norm = np.sqrt(sum((x.astype("float64") ** 2).sum() for x in moved)) / 0.25
+    assert logs["gradient_norm"] == pytest.approx(
+        norm, rel=1e-4 if precision == "float32" else 1e-2
+    )
+    clipped = small(0.0, dropout=0.0, clip=float(norm) / 10, precision=precision)
+    again = clipped.train_on_batch(*parts_of(x, y), return_dict=True)
+    assert again["gradient_norm"] == pytest.approx(logs["gradient_norm"], rel=1e-2)
+
+
 def test_r_drop_logs_a_token_once():
     """Without dropout both passes are one: loss and NLL are those without R-Drop."""
     x, y = batch()
@@ -178,7 +195,7 @@ def test_an_update_without_a_real_token_changes_nothing(precision):
     trainer = small(5.0, dropout=0.5, precision=precision)
     before = trainer.get_weights()
     logs = trainer.train_on_batch(x, np.zeros_like(y), return_dict=True)
-    assert logs == {"loss": 0.0, "nll": 0.0, "accuracy": 0.0}
+    assert logs == {"loss": 0.0, "nll": 0.0, "accuracy": 0.0, "gradient_norm": 0.0}
     for a, b in zip(before, trainer.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
 
