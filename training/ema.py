@@ -43,7 +43,8 @@ def averaged_weights(model: keras.Model) -> Iterator[None]:
     What stood there is put back bit by bit, whatever happens inside.
     """
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-    if not getattr(optimizer, "use_ema", False) or int(optimizer.iterations.value) == 0:
+    # Through NumPy: under a strategy these are no variables of one device.
+    if not optimizer.use_ema or int(ops.convert_to_numpy(optimizer.iterations)) == 0:
         yield
         return
     weights = optimizer._trainable_variables

@@ -1,5 +1,9 @@
 """The moving average of the weights: its formula, who gets it, and that it is given back."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import h5py
@@ -156,3 +160,20 @@ def test_without_an_average_all_see_the_weights():
     raw = trainer.get_weights()
     with averaged_weights(trainer):
         assert_equal(trainer.get_weights(), raw)
+
+
+def test_two_replicas_have_the_average_of_one_device():
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.training.average_on_two_replicas"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert list(report) == list(OPTIMIZERS)
+    for name, found in report.items():
+        assert found["weights"] < 1e-6 and found["averages"] < 1e-6, name
+        assert found["copies"] == [0.0, 0.0], name
+        assert found["lent"] > 1e-3, name
