@@ -18,7 +18,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from tf_transformer.config import UNK_ID
 from tf_transformer.errors import InputError
-from tf_transformer.tokenizers import Tokenizer
+from tf_transformer.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from .ids import Ids
 
@@ -41,14 +41,14 @@ class SubwordSampler:
             is 0.2 and 0.1.
 
     Raises:
-        InputError: a tokenizer of another kind.
+        InputError: a tokenizer of another kind, or one that treats blanks in another way than
+            SentencePiece does by default.
     """
 
     def __init__(self, best: Ids, tokenizer: Tokenizer, alpha: float | None = None) -> None:
-        model = getattr(tokenizer, "model", None)
-        if not isinstance(model, bytes):
+        if not isinstance(tokenizer, SentencePieceTokenizer):
             raise InputError('Subword sampling needs tokenizer.type = "sentencepiece".')
-        pieces = _Pieces(model)
+        pieces = _Pieces(tokenizer.model)
         opens = pieces.opens_word[best.flat]
         opens[best.starts[:-1][np.diff(best.starts) > 0]] = True
         starts = np.append(np.flatnonzero(opens), len(best.flat))
@@ -75,6 +75,14 @@ class _Pieces:
         pb2: Any = sentencepiece_model_pb2  # its names are made when it is imported
         proto = pb2.ModelProto.FromString(model)
         self.is_bpe = proto.trainer_spec.model_type == pb2.TrainerSpec.BPE
+        if proto.trainer_spec.treat_whitespace_as_suffix:
+            raise InputError(
+                "Subword sampling needs a model that has its blanks in front of words."
+            )
+        if not (self.is_bpe or proto.normalizer_spec.add_dummy_prefix):
+            raise InputError(
+                "Subword sampling needs a unigram model that adds a blank before each sentence."
+            )
         self.texts = [piece.piece for piece in proto.pieces]
         self.scores = np.array([piece.score for piece in proto.pieces])
         normal = pb2.ModelProto.SentencePiece.NORMAL

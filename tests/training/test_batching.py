@@ -326,15 +326,20 @@ def test_word_dropout_hides_source_tokens_only():
     assert all(map(np.array_equal, again, seen[2:]))
     other = [inputs["encoder_token_ids"] == UNK_ID for inputs, _ in batches.epoch(2)]
     assert not all(map(np.array_equal, other, seen))
+    alike = make([(7, 7)] * 60, batch_tokens=96, word_dropout=0.3)  # batches of one shape
+    masks = [tuple(map(tuple, ids["encoder_token_ids"] == UNK_ID)) for ids, _ in alike.epoch(0)]
+    assert len(set(masks)) == len(masks) == 5
 
 
 @pytest.mark.case("41")
+@pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("pairs", [3, 1])
-def test_fewer_pairs_than_a_batch_are_a_batch(pairs):
-    batches = make([(4, 4)] * pairs, batch_tokens=8 * 8)
+def test_fewer_pairs_than_a_batch_are_a_batch(pairs, static):
+    batches = make([(4, 4)] * pairs, batch_tokens=8 * 8, static_shapes=static)
     assert len(batches) == 1
-    epochs = taken(batches.dataset(0), 2)
-    assert [sorted(numbers_of(batch)) for batch in epochs] == [list(range(pairs))] * 2
+    for batch in taken(batches.dataset(0), 2):
+        assert len(batch[1]) == (8 if static else pairs)
+        assert sorted(n for n in numbers_of(batch) if n >= 0) == list(range(pairs))
 
 
 @pytest.mark.case("41")

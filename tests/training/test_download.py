@@ -117,8 +117,9 @@ def test_a_process_that_is_stopped_goes_on(server, path):
 
 def test_a_server_that_cannot_go_on_begins_again(server, path):
     server.faults = [300_000, "whole"]
-    download(server.url, path, sha256=DIGEST)
-    assert path.read_bytes() == CONTENT
+    told = []
+    download(server.url, path, sha256=DIGEST, report=lambda *numbers: told.append(numbers))
+    assert path.read_bytes() == CONTENT and told[-1] == (len(CONTENT), len(CONTENT))
 
 
 def test_a_server_in_trouble_is_asked_again(server, path):

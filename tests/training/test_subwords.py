@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sentencepiece import sentencepiece_model_pb2
 
 from tests.tokenizers.texts import NASTY, SENTENCES
+from tf_transformer.config import UNK_ID
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import SentencePieceTokenizer
 from training.ids import Ids
@@ -126,6 +128,45 @@ def test_no_words_at_all(tokenizer):
         best, sampler = sampler_of(tokenizer, texts)
         drawn = sampler.sample(np.random.default_rng(0))
         assert np.array_equal(drawn.starts, best.starts) and not len(drawn.flat)
+
+
+def test_a_model_without_a_blank_before_the_first_word(tokenizer):
+    """BPE: the last and the first word of two sentences stay apart. Unigram: refused."""
+    options = {"model_type": "bpe" if is_bpe(tokenizer) else "unigram"}
+    bare = SentencePieceTokenizer.train(SENTENCES, 150, **options, add_dummy_prefix=False)
+    texts = ["the cat", "sat", "", "on the mat"] * 5
+    if not is_bpe(tokenizer):
+        with pytest.raises(InputError, match="adds a blank before each sentence"):
+            sampler_of(bare, texts)
+        return
+    best, sampler = sampler_of(bare, texts)
+    drawn = sampler.sample(np.random.default_rng(0))
+    decode = bare._python.decode
+    assert [decode(drawn[n].tolist()) for n in range(len(texts))] == texts
+    assert any(not np.array_equal(drawn[n], best[n]) for n in range(len(texts)))
+
+
+def test_a_model_with_blanks_behind_the_words_is_refused(tokenizer):
+    options = {"model_type": "bpe" if is_bpe(tokenizer) else "unigram"}
+    turned = SentencePieceTokenizer.train(
+        SENTENCES, 150, **options, treat_whitespace_as_suffix=True
+    )
+    with pytest.raises(InputError, match="its blanks in front of words"):
+        sampler_of(turned, ["the cat"])
+
+
+def test_no_segmentation_has_an_unknown_letter_that_the_best_has_not(tokenizer):
+    """A model may have a word and not all of its letters."""
+    model = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.model)
+    for piece in model.pieces:
+        if piece.piece == "h":
+            piece.type = model.SentencePiece.UNUSED
+    lacking = SentencePieceTokenizer(model.SerializeToString())
+    if not is_bpe(tokenizer):
+        assert any(UNK_ID in ids for ids in lacking._python.nbest_encode("the", nbest_size=64))
+    best, sampler = sampler_of(lacking, ["the hat"] * 300)
+    assert UNK_ID not in best.flat
+    assert UNK_ID not in sampler.sample(np.random.default_rng(0)).flat
 
 
 def test_a_tokenizer_without_pieces_is_refused():
