@@ -1,7 +1,5 @@
 """tf_transformer/cli.py: what a person types, what comes back, and what is said of wrong input."""
 
-import io
-import os
 import re
 import shutil
 import signal
@@ -11,71 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import ROOT, Done, assert_refused, finished, in_process, process
 from tests.tiny_run import TRAIN, VALID, digest, write_corpus, write_pairs
 from tests.tiny_translator import export_unchecked
-from tf_transformer import cli
 from tf_transformer.translator import Translator
 from training.evaluate import score
 from training.recipe import load_recipe
 
-ROOT = Path(__file__).resolve().parents[1]
-VERBS = "demo data train average translate tokenize vocabulary evaluate export".split()
+VERBS = "demo data train average translate score tokenize vocabulary evaluate export".split()
 VERBS += ["report", "info"]
 SOURCES = [pair[0] for pair in VALID]
-
-
-class Done:
-    """A command that has ended."""
-
-    def __init__(self, code: int, out: bytes, err: bytes):
-        self.code = code
-        self.lines = out.decode("utf-8").split("\n")[:-1]
-        self.text = out.decode("utf-8")
-        self.err = err.decode("utf-8")
 
 
 @pytest.fixture
 def run(monkeypatch, capsysbinary):
     """`run("translate", folder, stdin=b"...")`: the command in this process."""
-
-    def command(*arguments, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr(sys, "argv", ["tf-transformer", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsysbinary.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-            sys.exit(0)
-        return Done(ended.value.code or 0, *capsysbinary.readouterr())
-
-    return command
-
-
-def process(*arguments, options=(), **keywords) -> subprocess.Popen:
-    """The command in a process of its own, as a user has it: TensorFlow's noise is not off."""
-    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
-    environment.pop("COLUMNS", None)
-    environment["PYTHONPATH"] = str(ROOT)
-    return subprocess.Popen(
-        [sys.executable, *options, "-m", "tf_transformer", *map(str, arguments)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        **keywords,
-    )
-
-
-def finished(started: subprocess.Popen, stdin: bytes = b"") -> Done:
-    out, err = started.communicate(stdin, timeout=300)
-    return Done(started.returncode, out, err)
-
-
-def assert_refused(done: Done, message: str) -> None:
-    """One sentence on stderr, nothing on stdout, exit status 2."""
-    assert done.code == 2, done.err
-    assert re.search(message, done.err), done.err
-    assert done.err.startswith("error: ") and done.err.count("\n") == 1
-    assert done.text == ""
+    return in_process(monkeypatch, capsysbinary)
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ class Batching:
     Args:
         batch_tokens: most tokens of a batch, the longest row times the rows; a longer row is
             alone.
-        batch_rows: most rows of a batch.
+        batch_rows: most rows of a batch; fewer where else a worker would have nothing to do.
         window: texts that are sorted together, read ahead of the first answer.
         workers: batches at work at the same time, each in a thread.
 
@@ -45,7 +45,7 @@ class Batching:
     """
 
     batch_tokens: int = 4096
-    batch_rows: int = 128
+    batch_rows: int = 64
     window: int = 4096
     workers: int = 1
 
@@ -78,8 +78,9 @@ def stream(
         watch: called with the rows and the input tokens of each batch when it is answered.
 
     Yields:
-        What `answer` gives, without the batch axis: scalars as `str`, `float`, `int` or `bool`,
-        the rest as arrays as wide as the batch's widest; and `truncated`, whether it was cut.
+        The texts by the names of their columns; `truncated`, whether one was cut; and what `answer`
+        gives, without the batch axis: scalars as `str`, `float`, `int` or `bool`, the rest as
+        arrays as wide as the batch's widest.
     """
     if isinstance(rows, (str, bytes)):  # else each letter is taken for a text
         raise ValueError(f"`texts` must be a list of strings. Received: {rows!r}")
@@ -93,7 +94,9 @@ def stream(
         batches = list(_batches(lengths, batching))[::-1]
         for places, found in _answers(answer, window, batches, batching.workers):
             for place, one in zip(places, found, strict=True):
-                results[place] = {**one, "truncated": truncated[place]}
+                texts = zip(columns, window[place], strict=True)
+                given = {column.name: text.decode("utf-8") for column, text in texts}
+                results[place] = {**given, "truncated": truncated[place], **one}
             if watch:
                 watch(len(places), int(lengths[places].sum()))
         yield from results
@@ -161,9 +164,10 @@ def _measure(
 def _batches(lengths: np.ndarray, batching: Batching) -> Iterator[list[int]]:
     """Places of rows of like length, the shortest first."""
     batch: list[int] = []
+    most_rows = min(batching.batch_rows, -(-len(lengths) // batching.workers))
     for place in np.argsort(lengths, kind="stable").tolist():
         rows = len(batch) + 1
-        too_many = rows > batching.batch_rows or rows * lengths[place] > batching.batch_tokens
+        too_many = rows > most_rows or rows * lengths[place] > batching.batch_tokens
         if batch and too_many:
             yield batch
             batch = []

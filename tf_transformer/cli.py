@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from tf_transformer.answer_verbs import translate
+from tf_transformer.answer_verbs import score, translate
 from tf_transformer.cli_options import Alpha, Beam, Model, decoding_changes, open_model
 from tf_transformer.data_verb import data
 from tf_transformer.errors import InputError
@@ -106,6 +106,7 @@ def average(
 
 
 app.command()(translate)
+app.command()(score)
 app.command()(tokenize)
 app.command()(vocabulary)
 

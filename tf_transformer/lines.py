@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
@@ -96,11 +96,16 @@ def read_aligned(*paths: str | os.PathLike[str], errors: Errors = "strict") -> l
     # All are opened before the first is read: a missing file is found in no time.
     files = [list(lines) for lines in [iter_lines(path, errors=errors) for path in paths]]
     if len({len(lines) for lines in files}) > 1:
-        counts = " and ".join(
-            f"{os.fspath(path)} has {len(lines)}" for path, lines in zip(paths, files, strict=True)
-        )
-        raise InputError(f"Line n of one file must belong to line n of the other, but {counts}.")
+        raise uneven(paths, [len(lines) for lines in files])
     return files
+
+
+def uneven(paths: Sequence[str | os.PathLike[str]], counts: Sequence[int]) -> InputError:
+    """The error for files that should have as many lines as each other and have these."""
+    said = [f"{os.fspath(path)} has {n}" for path, n in zip(paths, counts, strict=True)]
+    return InputError(
+        f"Line n of one file must belong to line n of the other, but {' and '.join(said)}."
+    )
 
 
 def write_lines(target: Source, lines: Iterable[str]) -> int:

@@ -1,6 +1,7 @@
 """A bar for long work on lines of text, on standard error."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -14,18 +15,18 @@ class LineProgress:
 
     Args:
         shown: False where standard output is the same terminal and would be torn by a bar.
-
-    Attributes:
-        shown: whether anything is shown.
+        count: tells how many lines there are, None where nobody knows; asked only if it is shown.
     """
 
-    def __init__(self, shown: bool = True) -> None:
-        self._console = Console(stderr=True)
-        self.shown = shown and self._console.is_terminal
+    def __init__(self, shown: bool, count: Callable[[], int | None] | None = None) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._shown = shown and self._console.is_terminal
+        self._count = count
         self._lines = self._tokens = 0
 
     def __enter__(self) -> "LineProgress":
         self._began = time.perf_counter()
+        total = self._count() if self._shown and self._count else None
         columns = (
             BarColumn(),
             MofNCompleteColumn(),
@@ -33,14 +34,10 @@ class LineProgress:
             TimeRemainingColumn(compact=True),
         )
         self._bar = Progress(*columns, console=self._console, transient=True)
-        self._task = self._bar.add_task("", total=None, speed="")
-        if self.shown:
+        self._task = self._bar.add_task("", total=total, speed="")
+        if self._shown:
             self._bar.start()
         return self
-
-    def expect(self, lines: int | None) -> None:
-        """How many lines there are in all; None where nobody knows."""
-        self._bar.update(self._task, total=lines)
 
     def advance(self, lines: int, tokens: int) -> None:
         """A batch of so many lines and source tokens is done."""
@@ -49,7 +46,7 @@ class LineProgress:
         self._bar.update(self._task, advance=lines, speed=self._speed())
 
     def __exit__(self, failure: Any, *_: Any) -> None:
-        if not self.shown:
+        if not self._shown:
             return
         self._bar.stop()
         if failure is None and self._lines:

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def load_tensorflow() -> None:
+def load_tensorflow(op_threads: int | None = None) -> None:
     """Imports TensorFlow and finds the devices; what its C++ prints meanwhile is not shown.
 
     With TF_CPP_MIN_LOG_LEVEL set by the user everything is shown.
+
+    Args:
+        op_threads: threads of one operation; default one a core. Nothing if TensorFlow is at work
+            already.
     """
+    if op_threads is not None:
+        # Read when the runtime starts; the user's own choice stays.
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(op_threads))
     if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
         import tensorflow  # noqa: F401
 

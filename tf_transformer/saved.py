@@ -10,12 +10,14 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the tokenizers' ops; loading fails without)
 
-from tf_transformer.bulk import Column, stream
+from tf_transformer.bulk import Answer, Column, stream
 from tf_transformer.errors import InputError
 from tf_transformer.run_files import TRANSLATOR_FILE
 from tf_transformer.translator import Translator
 
 SIGNATURE = "serving_default"
+# What is not called with `text` alone.
+_INPUTS = {"score_pairs": ("source", "target"), "align_pairs": ("source", "target")}
 METADATA_FILE = "assets.extra/metadata.json"
 _GRAPH_FILE = "saved_model.pb"
 
@@ -95,9 +97,45 @@ class SavedTranslator:
         """Translates any number of texts, in batches of like length; the order stays."""
         return [found["text"] for found in self.stream(texts)]
 
-    def stream(self, texts: Iterable[str], **options: Any) -> Iterator[dict[str, Any]]:
-        """What `translate` gives for each text, in order, as they are read; see `bulk.stream`."""
-        return stream(self.translate, texts, (self._column(),), **options)
+    def stream(
+        self, texts: Iterable[str], answer: Answer | None = None, **options: Any
+    ) -> Iterator[dict[str, Any]]:
+        """What `answer` gives for each text, by default `translate`; see `Translator.stream`."""
+        return stream(answer or self.translate, texts, (self._column("source"),), **options)
+
+    def score(
+        self, pairs: Iterable[tuple[str, str]], answer: Answer | None = None, **options: Any
+    ) -> Iterator[dict[str, Any]]:
+        """What `answer` gives for each (source, target), by default `score_pairs`; see `Scorer`."""
+        columns = self._column("source"), self._column("target")
+        return stream(answer or self.function("score_pairs"), pairs, columns, **options)
+
+    def function(self, name: str) -> Answer:
+        """The signature `name`, called with its inputs in their order.
+
+        Raises:
+            InputError: it was exported without.
+        """
+        if name == "translate":  # whatever it is called: it is the default
+            return self.translate
+        found = self._loaded.signatures.get(name)
+        if found is None:
+            raise InputError(
+                f"{self.directory} has no signature {name}: give the run directory, or export it "
+                f"with that signature. Received: {', '.join(sorted(self._loaded.signatures))}"
+            )
+        inputs = _INPUTS.get(name, ("text",))
+        return lambda *texts: found(**dict(zip(inputs, texts, strict=True)))
+
+    def with_beams(self, least: int) -> "SavedTranslator":
+        """Itself, if it has so many beams; InputError else, as its graph is what it is."""
+        beams = self.metadata.get("decoding", {}).get("num_beams", least)
+        if beams < least:
+            raise InputError(
+                f"{self.directory} was exported with {beams} beams: give the run directory, or "
+                f"export it again with more. Received: {least} hypotheses"
+            )
+        return self
 
     def signatures(self) -> list[tuple[str, str, str]]:
         """Name, inputs and outputs of all that can be called, for people."""
@@ -110,12 +148,12 @@ class SavedTranslator:
         """Strings (B,) -> `text` (B,) valid UTF-8 and `score` (B,) float32."""
         return self._answer(text=tf.convert_to_tensor(text, tf.string))
 
-    def _column(self) -> Column:
-        source_length = self._loaded.signatures.get("source_length")
-        if source_length is None:  # a SavedModel of somebody else
-            return Column("source")
-        limit = self.metadata.get("decoding", {}).get("max_source_length")
-        return Column("source", lambda text: source_length(text=text)["length"], limit)
+    def _column(self, side: str) -> Column:
+        length = self._loaded.signatures.get(f"{side}_length")
+        if length is None:  # not exported, or a SavedModel of somebody else
+            return Column(side)
+        limit = self.metadata.get("decoding", {}).get(f"max_{side}_length")
+        return Column(side, lambda text: length(text=text)["length"], limit)
 
 
 def open_translator(path: str | os.PathLike[str], **changes: Any) -> Translator | SavedTranslator:

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from tf_transformer.alignments import align, pieces
-from tf_transformer.bulk import Column, stream
+from tf_transformer.bulk import Answer, Column, stream
 from tf_transformer.config import END_ID, PAD_ID
 from tf_transformer.decoding import length_penalty
 from tf_transformer.errors import InputError
@@ -68,14 +68,24 @@ class Scorer(tf.Module):
                 )
 
     def score(
-        self, source: Iterable[str], target: Iterable[str], **options: Any
+        self, pairs: Iterable[tuple[str, str]], answer: Answer | None = None, **options: Any
     ) -> Iterator[dict[str, Any]]:
-        """What `score_pairs` gives for each pair, in order, as they are read; see `bulk.stream`."""
+        """What `answer` gives for each (source, target), in order, as they are read.
+
+        Args:
+            pairs: any number of texts and translations.
+            answer: `score_pairs` (default) or `align_pairs`.
+            options: `batching` and `watch` of `bulk.stream`.
+        """
         columns = (
             Column("source", self.source_length, self.options.max_source_length),
             Column("target", self.target_length, self.options.max_target_length),
         )
-        return stream(self.score_pairs, zip(source, target, strict=True), columns, **options)
+        return stream(answer or self.score_pairs, pairs, columns, **options)
+
+    def function(self, name: str) -> Answer:
+        """The TensorFlow function of that name, as `SavedTranslator.function` gives a signature."""
+        return getattr(self, name)
 
     @tf.function(input_signature=_PAIR, autograph=False)
     def score_pairs(self, source: tf.Tensor, target: tf.Tensor) -> dict[str, tf.Tensor]:

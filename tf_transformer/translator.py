@@ -54,6 +54,13 @@ class Translator(Scorer):
         options = dataclasses.replace(self.options, **changes)
         return Translator(self.model, self.tokenizers.source, self.tokenizers.target, options)
 
+    def with_beams(self, least: int) -> "Translator":
+        """The same with at least so many hypotheses; greedy search becomes beam search."""
+        if self._search.num_beams >= least:
+            return self
+        search = "beam" if self.options.search == "greedy" else self.options.search
+        return self.with_options(search=search, num_beams=least)
+
     def __call__(self, texts: Iterable[str]) -> list[str]:
         """Translates any number of texts, in batches of like length; the order stays."""
         return [found["text"] for found in self.stream(texts)]
