@@ -28,7 +28,8 @@ def made(name, strategy):
 
     @tf.function
     def step(gradient):
-        strategy.run(lambda g: optimizer.apply([g], [weight]), (gradient,))
+        # Each replica has a tensor of its own, as gradients are.
+        strategy.run(lambda g: optimizer.apply([tf.identity(g)], [weight]), (gradient,))
 
     with averaged_weights(model):  # nothing is averaged yet
         pass
