@@ -5,15 +5,20 @@ from .ctranslate2 import export_ctranslate2
 from .fresh_process import answer_in_fresh_process
 from .result import CheckResult, ExportError
 from .saved_model import export_saved_model
+from .session_model import SessionModel
+from .signatures import SIGNATURES, make_endpoints
 
 EXPORTERS = {"saved_model": export_saved_model, "ctranslate2": export_ctranslate2}
 
 __all__ = [
     "EXPORTERS",
+    "SIGNATURES",
     "CheckResult",
     "ExportError",
+    "SessionModel",
     "answer_in_fresh_process",
     "export_ctranslate2",
     "export_saved_model",
+    "make_endpoints",
     "run_checks",
 ]

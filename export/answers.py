@@ -1,72 +1,86 @@
-"""A SavedModel's answers, by every way it is loaded.
-
-Python's object loader proves nothing about a server: it restores variables and tokenizers by a way
-of its own. The session loader is the server's, and the C library runs it without Python's help.
-"""
+"""A SavedModel's answers to requests, by every way it is loaded."""
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the tokenizers' ops)
 
-from tf_transformer.saved import SIGNATURE
-
 from . import c_library
-from .graph_scan import MetaGraph
+from .meta_graph import MetaGraph
+from .session_model import Arrays, SessionModel
 
-_SECONDS = 600
-
-Batches = list[list[bytes]]
-
-
-class Answers(NamedTuple):
-    """To one batch of B texts."""
-
-    texts: list[bytes]
-    scores: list[float]
+_SECONDS = 600  # for one answer there are less than this, whatever the model
 
 
-def function_answers(
-    translate: Callable[..., dict[str, tf.Tensor]], batches: Batches
-) -> list[Answers]:
-    """By a TensorFlow function in this process, such as `Translator.translate`."""
-    found = [translate(text=tf.constant(texts, tf.string, [len(texts)])) for texts in batches]
-    return [Answers(x["text"].numpy().tolist(), x["score"].numpy().tolist()) for x in found]
+class Request(NamedTuple):
+    """What a client sends."""
+
+    signature: str
+    inputs: Arrays
 
 
-def object_loader_answers(saved_model: Path, batches: Batches) -> list[Answers]:
+class Refused(str):
+    """The answer of a graph that fails: why."""
+
+
+Answer = Arrays | Refused
+Function = Callable[..., dict[str, tf.Tensor]]
+
+
+def ask_all(ask: Callable[[str, Arrays], Arrays], requests: Iterable[Request]) -> list[Answer]:
+    """The answer of `ask` to each request."""
+    found: list[Answer] = []
+    for request in requests:
+        try:
+            found.append(ask(*request))
+        except Exception as error:  # what a graph raises is a finding, whatever it is
+            found.append(Refused(reason(error)))
+    return found
+
+
+def function_answers(functions: dict[str, Function], requests: Iterable[Request]) -> list[Answer]:
+    """By TensorFlow functions in this process, such as the loaded signatures."""
+
+    def ask(signature: str, inputs: Arrays) -> Arrays:
+        tensors = {key: tf.constant(x, _type(x), x.shape) for key, x in inputs.items()}
+        return {key: np.asarray(x) for key, x in functions[signature](**tensors).items()}
+
+    return ask_all(ask, requests)
+
+
+def object_loader_answers(saved_model: Path, requests: Iterable[Request]) -> list[Answer]:
     """By `tf.saved_model.load`, as Python programs load."""
     loaded = tf.saved_model.load(str(saved_model))
-    return function_answers(loaded.signatures[SIGNATURE], batches)
+    return function_answers(dict(loaded.signatures), requests)
 
 
-def session_answers(saved_model: Path, batches: Batches, on_cpu: bool = False) -> list[Answers]:
-    """By the session loader, as TF Serving loads; without any GPU if `on_cpu`."""
-    config = tf.compat.v1.ConfigProto(device_count={"GPU": 0} if on_cpu else {})
-    graph = tf.Graph()
-    with graph.as_default(), tf.compat.v1.Session(graph=graph, config=config) as session:
-        loaded = tf.compat.v1.saved_model.load(session, ["serve"], str(saved_model))
-        source, *targets = _tensor_names(loaded)
-        found = [session.run(targets, {source: texts}) for texts in batches]
-    return [Answers(texts.tolist(), scores.tolist()) for texts, scores in found]
+def session_answers(
+    saved_model: Path, requests: Iterable[Request], on_cpu: bool = False
+) -> list[Answer]:
+    """By the session loader, as TensorFlow Serving loads; without any GPU if `on_cpu`."""
+    with SessionModel(saved_model, on_cpu) as model:
+        return ask_all(model, requests)
 
 
-def c_library_answers(saved_model: Path, graph: MetaGraph, batches: Batches) -> list[Answers]:
+def c_library_answers(
+    saved_model: Path, graph: MetaGraph, requests: Iterable[Request]
+) -> list[Answer]:
     """By TensorFlow's C library on the CPU, in a process without Python TensorFlow.
 
     Raises:
         c_library.LibraryNotFound: this installation has no shared library.
-        RuntimeError: it does not load or does not answer; the message is the library's.
+        RuntimeError: it does not load; the message is the library's.
     """
     done = subprocess.run(
-        [sys.executable, c_library.__file__, str(saved_model), *_tensor_names(graph)],
-        input=json.dumps([[t.decode("utf-8", "surrogateescape") for t in b] for b in batches]),
+        [sys.executable, c_library.__file__, str(saved_model)],
+        input=json.dumps([_written(graph, request) for request in requests]),
         # A GPU's memory is this process's, all of it by default.
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
         capture_output=True,
@@ -78,21 +92,39 @@ def c_library_answers(saved_model: Path, graph: MetaGraph, batches: Batches) -> 
         raise c_library.LibraryNotFound(reason)
     if done.returncode:
         raise RuntimeError(reason)
-    return [
-        Answers([text.encode("utf-8", "surrogateescape") for text in texts], scores)
-        for texts, scores in json.loads(done.stdout)
-    ]
+    return [_read(answer) for answer in json.loads(done.stdout)]
 
 
-def is_text_to_text(graph: MetaGraph) -> bool:
-    """Whether serving_default maps `text` to `text` and `score`: else there is nothing to ask."""
-    if SIGNATURE not in graph.signature_def:
-        return False
-    signature = graph.signature_def[SIGNATURE]
-    named = {"text", "score"} <= set(signature.outputs) and set(signature.inputs) == {"text"}
-    return named and all(t.name for t in (*signature.inputs.values(), *signature.outputs.values()))
+def reason(error: Exception) -> str:
+    """The line of an error that tells what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    telling = [line for line in lines if line and line != "Graph execution error:"]
+    return telling[0] if telling else type(error).__name__
 
 
-def _tensor_names(graph: MetaGraph) -> list[str]:
-    signature = graph.signature_def[SIGNATURE]
-    return [signature.inputs["text"].name, *(signature.outputs[x].name for x in ("text", "score"))]
+def _type(values: np.ndarray) -> tf.DType:
+    return tf.string if values.dtype == object else tf.dtypes.as_dtype(values.dtype)
+
+
+def _written(graph: MetaGraph, request: Request) -> dict[str, Any]:
+    signature = graph.signature_def[request.signature]
+    inputs = {}
+    for key, values in request.inputs.items():
+        flat = values.ravel().tolist()
+        if values.dtype == object:
+            flat = [text.decode("utf-8", "surrogateescape") for text in flat]
+        kind = _type(values).as_datatype_enum
+        inputs[signature.inputs[key].name] = [kind, list(values.shape), flat]
+    return {"inputs": inputs, "outputs": {k: t.name for k, t in signature.outputs.items()}}
+
+
+def _read(answer: dict[str, Any]) -> Answer:
+    if "error" in answer:
+        return Refused(answer["error"])
+    arrays = {}
+    for key, (kind, shape, values) in answer["outputs"].items():
+        dtype = tf.dtypes.as_dtype(kind)
+        if dtype == tf.string:
+            values = [text.encode("utf-8", "surrogateescape") for text in values]
+        arrays[key] = np.array(values, dtype.as_numpy_dtype).reshape(shape)
+    return arrays

@@ -2,24 +2,33 @@
 
 A program by itself on the standard library alone, so that nothing of Python's TensorFlow can help:
 
-    echo '[["je suis étudiant", ""], []]' | python c_library.py SAVED_MODEL INPUT OUTPUT...
+    python c_library.py SAVED_MODEL < requests.json
 
-INPUT and OUTPUT are tensor names such as `serving_default_text:0`. Standard input is a JSON list of
-batches of texts (bytes that are not UTF-8 as lone surrogates, `surrogateescape`), standard output
-the list of their outputs. Exit code 3 means that the libraries are not there.
+Standard input is a JSON list of requests, standard output the list of their answers:
+
+    {"inputs": {"serving_default_text:0": [7, [2], ["je suis étudiant", ""]]},
+     "outputs": {"text": "StatefulPartitionedCall:0"}}
+    {"outputs": {"text": [7, [2], ["I am a student", ""]]}}    or, where it fails, {"error": "..."}
+
+A tensor is its TF_DataType, its shape and its values in one row; bytes that are not UTF-8 are lone
+surrogates (`surrogateescape`). Exit code 3 means that the libraries are not there.
 """
 
 import ctypes
 import importlib.util
 import json
 import sys
-from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
 
 NO_LIBRARY = 3  # exit code
-_STRING, _FLOAT = 7, 1  # TF_DataType
+_STRING = 7  # TF_DataType
 _STRING_BYTES = 24  # sizeof(TF_TString)
+_NUMBERS: dict[int, Any] = {1: ctypes.c_float, 2: ctypes.c_double, 10: ctypes.c_bool}
+_NUMBERS |= {6: ctypes.c_int8, 5: ctypes.c_int16, 3: ctypes.c_int32, 9: ctypes.c_int64}
+_NUMBERS |= {4: ctypes.c_uint8, 17: ctypes.c_uint16, 22: ctypes.c_uint32, 23: ctypes.c_uint64}
+Tensor = list[Any]  # dtype, shape, values
 
 
 class _Output(Structure):
@@ -41,7 +50,10 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "TF_AllocateTensor": (c_void_p, [c_int, POINTER(c_int64), c_int, c_size_t]),
     "TF_TensorData": (c_void_p, [c_void_p]),
     "TF_TensorType": (c_int, [c_void_p]),
+    "TF_NumDims": (c_int, [c_void_p]),
+    "TF_Dim": (c_int64, [c_void_p, c_int]),
     "TF_TensorElementCount": (c_int64, [c_void_p]),
+    "TF_DeleteTensor": (None, [c_void_p]),
     "TF_StringInit": (None, [c_void_p]),
     "TF_StringCopy": (None, [c_void_p, c_char_p, c_size_t]),
     "TF_StringGetDataPointer": (c_void_p, [c_void_p]),
@@ -97,15 +109,22 @@ class Session:
         arguments = options, None, saved_model.encode(), tags, 1, self._graph, None
         self._session = library.checked("TF_LoadSessionFromSavedModel", *arguments)
 
-    def run(self, source: str, targets: list[str], texts: list[bytes]) -> list[list[Any]]:
-        """The tensors called `targets` for one batch of texts, strings or floats, flat."""
-        inputs, outputs = (_Output * 1)(self._output(source)), (_Output * len(targets))()
-        for place, name in enumerate(targets):
-            outputs[place] = self._output(name)
-        given, found = (c_void_p * 1)(self._string_tensor(texts)), (c_void_p * len(targets))()
-        arguments = inputs, given, 1, outputs, found, len(targets), None, 0, None
-        self._library.checked("TF_SessionRun", self._session, None, *arguments)
-        return [self._values(tensor) for tensor in found]
+    def run(self, inputs: dict[str, Tensor], outputs: dict[str, str]) -> dict[str, Tensor]:
+        """The values of the tensors that `outputs` names, fed with `inputs` by tensor name."""
+        feeds, fetches = (_Output * len(inputs))(), (_Output * len(outputs))()
+        given, found = (c_void_p * len(inputs))(), (c_void_p * len(outputs))()
+        for place, (name, tensor) in enumerate(inputs.items()):
+            feeds[place], given[place] = self._output(name), self._tensor(*tensor)
+        for place, name in enumerate(outputs.values()):
+            fetches[place] = self._output(name)
+        arguments = feeds, given, len(feeds), fetches, found, len(fetches), None, 0, None
+        try:
+            self._library.checked("TF_SessionRun", self._session, None, *arguments)
+            return {name: self._read(x) for name, x in zip(outputs, found, strict=True)}
+        finally:
+            for tensor in (*given, *found):
+                if tensor:
+                    self._library.TF_DeleteTensor(tensor)
 
     def _output(self, name: str) -> _Output:
         operation, _, index = name.partition(":")
@@ -114,44 +133,66 @@ class Session:
             raise RuntimeError(f"the graph has no tensor {name}")
         return _Output(found, int(index))
 
-    def _string_tensor(self, texts: list[bytes]) -> int:
-        shape, size = byref(c_int64(len(texts))), _STRING_BYTES * len(texts)
-        tensor = self._library.TF_AllocateTensor(_STRING, shape, 1, size)
+    def _tensor(self, kind: int, shape: list[int], values: list[Any]) -> int:
+        sizes = (c_int64 * len(shape))(*shape)
+        if kind != _STRING:
+            numbers = (_number(kind) * len(values))(*values)
+            size = ctypes.sizeof(numbers)
+            tensor = self._library.TF_AllocateTensor(kind, sizes, len(shape), size)
+            ctypes.memmove(self._library.TF_TensorData(tensor) or 0, numbers, size)
+            return tensor
+        size = _STRING_BYTES * len(values)
+        tensor = self._library.TF_AllocateTensor(kind, sizes, len(shape), size)
         start = self._library.TF_TensorData(tensor) or 0
-        for place, text in enumerate(texts):
+        for place, value in enumerate(values):
+            text = value.encode("utf-8", "surrogateescape")
             self._library.TF_StringInit(start + _STRING_BYTES * place)
             self._library.TF_StringCopy(start + _STRING_BYTES * place, text, len(text))
         return tensor
 
-    def _values(self, tensor: int | None) -> list[Any]:
-        count = self._library.TF_TensorElementCount(tensor)
-        kind = self._library.TF_TensorType(tensor)
-        start = self._library.TF_TensorData(tensor) or 0
-        if kind == _FLOAT:
-            return list((ctypes.c_float * count).from_address(start)) if count else []
+    def _read(self, tensor: int) -> Tensor:
+        library, kind = self._library, self._library.TF_TensorType(tensor)
+        shape = [library.TF_Dim(tensor, axis) for axis in range(library.TF_NumDims(tensor))]
+        count, start = library.TF_TensorElementCount(tensor), library.TF_TensorData(tensor) or 0
+        if not count:
+            return [kind, shape, []]
         if kind != _STRING:
-            raise RuntimeError(f"only strings and floats can be read, not TF_DataType {kind}")
+            return [kind, shape, list((_number(kind) * count).from_address(start))]
         strings = [start + _STRING_BYTES * place for place in range(count)]
-        read, size = self._library.TF_StringGetDataPointer, self._library.TF_StringGetSize
-        return [ctypes.string_at(read(string), size(string)) for string in strings]
+        read, size = library.TF_StringGetDataPointer, library.TF_StringGetSize
+        texts = [ctypes.string_at(read(string), size(string)) for string in strings]
+        return [kind, shape, [text.decode("utf-8", "surrogateescape") for text in texts]]
 
 
-def main(saved_model: str, source: str, *targets: str) -> None:
-    """Reads batches from standard input, writes their outputs to standard output."""
-    batches = [[t.encode("utf-8", "surrogateescape") for t in b] for b in json.load(sys.stdin)]
+def main(saved_model: str) -> None:
+    """Reads requests from standard input, writes their answers to standard output."""
+    requests = json.load(sys.stdin)
     try:
-        library = CLibrary()
+        session = Session(CLibrary(), saved_model)
     except LibraryNotFound as error:
         print(error, file=sys.stderr)
         sys.exit(NO_LIBRARY)
-    try:
-        session = Session(library, saved_model)
-        found = [session.run(source, list(targets), texts) for texts in batches]
     except RuntimeError as error:
-        sys.exit(str(error).strip().partition("\n")[0])
+        sys.exit(_first_line(error))
+    answers: list[dict[str, Any]] = []
+    for request in requests:
+        try:
+            answers.append({"outputs": session.run(request["inputs"], request["outputs"])})
+        except RuntimeError as error:
+            answers.append({"error": _first_line(error)})
     if "tensorflow" in sys.modules:
         sys.exit("Python's TensorFlow was loaded: this was no test of the library alone.")
-    print(json.dumps(found, default=lambda text: text.decode("utf-8", "surrogateescape")))
+    json.dump(answers, sys.stdout)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _number(kind: int) -> Any:
+    if kind not in _NUMBERS:
+        raise RuntimeError(f"tensors of TF_DataType {kind} are not read here")
+    return _NUMBERS[kind]
 
 
 def _package(name: str) -> Path:
@@ -169,6 +210,6 @@ def _one(folder: Path, pattern: str) -> Path:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main(sys.argv[1])

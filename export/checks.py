@@ -1,110 +1,114 @@
 """All checks of a SavedModel, from reading it to running it as a server would."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tensorflow as tf
 
 from tf_transformer.errors import InputError
-from tf_transformer.saved import SIGNATURE, find_saved_model
-from tf_transformer.translator import Translator
+from tf_transformer.saved import METADATA_FILE, find_saved_model
 
 from .answers import (
-    Answers,
+    ask_all,
     c_library_answers,
     function_answers,
-    is_text_to_text,
     object_loader_answers,
-    session_answers,
+    reason,
 )
-from .c_library import LibraryNotFound
-from .graph_scan import SCANS, MetaGraph, read_meta_graph
+from .comparison import Comparison, Way, check_sendable
+from .file_scan import FILE_SCANS
+from .graph_scan import SCANS, check_servers
+from .meta_graph import MetaGraph, read_meta_graph
+from .parts import Endpoint
+from .probes import probes
 from .result import CheckResult
+from .servers import SERVERS
+from .session_model import SessionModel
+from .signatures import make_functions
+from .warmup import check_warmup
 
-PROBES = [
-    *("", " ", " \t ", "a", "a\0b", "Je suis étudiant.", "Ωμέγα, 漢字 and 😀!", "x" * 60),
-    "one two three four five six seven eight nine ten, " * 3,
-]
-_BATCHES = [[*(text.encode() for text in PROBES), b"not \xff\xfe UTF-8"], []]
-# Of scores between -1 and -10. The kernels are the same, what the graph optimizer fuses may not be.
-_TOLERANCE = 1e-4
+Report = Callable[[CheckResult], None]
 
 
 def run_checks(
-    saved_model: str | os.PathLike[str], translator: Translator | None = None
+    saved_model: str | os.PathLike[str],
+    endpoints: dict[str, Endpoint] | None = None,
+    report: Report | None = None,
+    servers: Iterable[str] | None = None,
 ) -> list[CheckResult]:
     """Every check, in order; none stops those after it.
 
     Args:
         saved_model: any SavedModel, or a directory of versions (the highest is taken).
-        translator: what it was made from. Without it the loaders are compared with each other.
+        endpoints: what it was made from, by `make_endpoints`. Without them the loaders are compared
+            with each other.
+        report: called with each result as soon as it is there; all take seconds to minutes.
+        servers: versions of TensorFlow Serving that have to run it, by default all of SERVERS.
 
     Raises:
-        InputError: there is no SavedModel, or its file cannot be read.
+        InputError: there is no SavedModel, its file cannot be read, or a server is not known.
     """
+    wanted = list(SERVERS if servers is None else servers)
+    if unknown := [version for version in wanted if version not in SERVERS]:
+        raise InputError(f"`server` must be one of {', '.join(SERVERS)}. Received: {unknown[0]!r}")
     folder = find_saved_model(saved_model)
     if folder is None:
         raise InputError(f"{saved_model} is not a SavedModel: there is no saved_model.pb.")
-    graph = read_meta_graph(folder)
-    return [*(scan(graph) for scan in SCANS), *check_answers(folder, graph, translator)]
-
-
-def check_answers(
-    folder: Path, graph: MetaGraph, translator: Translator | None = None
-) -> list[CheckResult]:
-    """Whether every loader answers as the translator, or without one as the first loader."""
-    if not is_text_to_text(graph):
-        reason = f"skipped: {SIGNATURE} does not map `text` to `text` and `score`"
-        return [CheckResult("answers", True, reason)]
-    expected = None if translator is None else function_answers(translator.translate, _BATCHES)
-    ways: dict[str, Callable[[], list[Answers]]] = {
-        "object loader": lambda: object_loader_answers(folder, _BATCHES),
-        "session loader": lambda: session_answers(folder, _BATCHES),
-        "C library": lambda: c_library_answers(folder, graph, _BATCHES),
-    }
     results = []
-    for name, way in ways.items():
-        try:
-            found = way()
-            if name == "C library" and tf.config.list_physical_devices("GPU"):
-                # A GPU rounds in another way, and the C library is run on the CPU.
-                expected = session_answers(folder, _BATCHES, on_cpu=True)
-        except LibraryNotFound as error:
-            results.append(CheckResult(name, True, f"skipped: {error}"))
-        except Exception as error:  # what does not load or answer is a finding, whatever it raises
-            results.append(CheckResult(name, False, f"it does not answer: {_reason(error)}"))
-        else:
-            expected = expected or found
-            results.append(_compare(name, expected, found))
+    for result in _results(folder, read_meta_graph(folder), endpoints, wanted):
+        results.append(result)
+        if report:
+            report(result)
     return results
 
 
-def _reason(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines()]
-    telling = [line for line in lines if line and line != "Graph execution error:"]
-    return telling[0] if telling else type(error).__name__
+def _results(
+    folder: Path, graph: MetaGraph, endpoints: dict[str, Endpoint] | None, servers: list[str]
+) -> Iterator[CheckResult]:
+    yield check_servers(graph, servers)
+    yield from (scan(graph) for scan in SCANS)
+    yield from (scan(folder, graph) for scan in FILE_SCANS)
+    yield from check_answers(folder, graph, endpoints)
 
 
-def _compare(name: str, expected: list[Answers], found: list[Answers]) -> CheckResult:
-    for texts, right, answers in zip(_BATCHES, expected, found, strict=True):
-        if not len(texts) == len(answers.texts) == len(answers.scores):
-            detail = f"{len(answers.texts)} answers to {len(texts)} texts"
-            return CheckResult(name, False, detail)
-        pairs = zip(zip(*right, strict=True), zip(*answers, strict=True), strict=True)
-        for text, pair in zip(texts, pairs, strict=True):
-            problem = _difference(*pair)
-            if problem:
-                return CheckResult(name, False, f"to {text!r} it answers {problem}")
-    return CheckResult(name, True, f"{len(_BATCHES[0])} texts and an empty batch answered alike")
+def check_answers(
+    folder: Path, graph: MetaGraph, endpoints: dict[str, Endpoint] | None = None
+) -> Iterator[CheckResult]:
+    """Whether every way of loading it gives the same answers, and a server can send them.
+
+    The first way that loads says what is right: this process, where the endpoints are here. A
+    SavedModel of ours has to answer every probe; what somebody else's accepts is found out by
+    asking, and a signature that accepts none is skipped, which is said.
+    """
+    compared = Comparison(probes(graph), (folder / METADATA_FILE).is_file())
+    ways: list[tuple[str, Way]] = [("object loader", lambda x: object_loader_answers(folder, x))]
+    if endpoints:
+        functions = make_functions(endpoints)
+        ways.insert(0, ("this process", lambda x: function_answers(functions, x)))
+    with ThreadPoolExecutor(1) as aside:
+        yield compared.result(*ways[0])
+        asked = compared.requests
+        # A process of its own: it need not wait for the others.
+        answers = aside.submit(c_library_answers, folder, graph, asked)
+        for name, way in ways[1:]:
+            yield compared.result(name, way)
+        yield from _session_results(folder, compared)
+        if tf.config.list_physical_devices("GPU"):
+            # A GPU rounds in another way, and the C library is run on the CPU.
+            with SessionModel(folder, on_cpu=True) as session:
+                compared.expected = ask_all(session, compared.requests)
+        if compared.requests is not asked:  # the first way did not load, another has chosen
+            answers = aside.submit(c_library_answers, folder, graph, compared.requests)
+        yield compared.result("C library", lambda _: answers.result())
 
 
-def _difference(right: tuple[bytes, float], answer: tuple[bytes, float]) -> str:
-    (right_text, right_score), (found, score) = right, answer
-    if right_text != found:
-        return f"{found!r}, not {right_text!r}"
-    if not abs(right_score - score) <= _TOLERANCE:
-        return f"with score {score}, not {right_score}"
-    if found.decode("utf-8", "replace").encode() != found:
-        return f"{found!r}, which is not UTF-8"
-    return ""
+def _session_results(folder: Path, compared: Comparison) -> Iterator[CheckResult]:
+    try:
+        with SessionModel(folder) as session:
+            yield compared.result("session loader", lambda x: ask_all(session, x))
+            yield check_sendable(compared.requests, compared.found)
+            yield check_warmup(folder, session)
+    except Exception as error:  # what does not load is a finding, whatever it raises
+        yield CheckResult("session loader", False, f"it does not load: {reason(error)}")

@@ -3,63 +3,43 @@
 `tf.saved_model.load` accepts much that a server refuses or that fails at the first request.
 """
 
+import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from google.protobuf.message import DecodeError
-from tensorflow.core.protobuf import saved_model_pb2
-
-from tf_transformer.errors import InputError
-
+from . import servers
+from .meta_graph import MetaGraph, Node, all_nodes, reachable_nodes, signatures
 from .result import CheckResult
 
-MetaGraph = Any  # tensorflow.MetaGraphDef
-
-_PYTHON_OPS = {"PyFunc", "EagerPyFunc", "PyFuncStateless"}
-# TF Serving 2.12 to 2.19 link tensorflow_text 2.12.1, whose library of ops lacks these.
-_TOO_NEW_OPS = {"TFText>Utf8Binarize", "TFText>RoundRobinTrim", "TFText>RoundRobinGenerateMasks"}
 _RANDOM_OPS = re.compile(
     "Random|Multinomial|TruncatedNormal|StandardNormal|StatefulUniform|StatelessShuffle"
     "|NonDeterministicInts|CandidateSampler|SampleDistorted|^Rng"
 )
-
-
-def read_meta_graph(saved_model: Path) -> MetaGraph:
-    """The graph that servers load, the one tagged "serve".
-
-    Raises:
-        InputError: the file cannot be read, or holds no such graph.
-    """
-    path = saved_model / "saved_model.pb"
-    try:
-        content = saved_model_pb2.SavedModel.FromString(path.read_bytes())
-    except (OSError, DecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    for graph in content.meta_graphs:
-        if list(graph.meta_info_def.tags) == ["serve"]:
-            return graph
-    raise InputError(f'{path} has no graph with the tag "serve".')
-
-
-def signatures(graph: MetaGraph) -> dict[str, Any]:
-    """The signatures that clients can call, by name."""
-    return {k: v for k, v in sorted(graph.signature_def.items()) if not k.startswith("__")}
+_TRAINING_OPS = re.compile("^(Resource)?(Sparse)?Apply[A-Z]|^ResourceScatter|^Assign")
+_FILE_OPS = re.compile(
+    "^(ReadFile|WriteFile|MatchingFiles|SaveSlices|RestoreSlice|LoadDataset|SnapshotDataset"
+    "|(TextLine|TFRecord|FixedLengthRecord)Dataset|(TextLine|TFRecord|WholeFile)Reader"
+    "|InitializeTableFromTextFile|GenerateVocabRemapping|LoadAndRemapMatrix|SimpleMLLoad)"
+)
 
 
 def check_operations(graph: MetaGraph) -> CheckResult:
-    """No op that only Python has or that stock servers lack, nothing compiled with XLA."""
-    used = {node.op for node in _all_nodes(graph)}
-    problems = [f"{op} runs in Python only" for op in sorted(used & _PYTHON_OPS)]
-    problems += [f"{op} is unknown to TF Serving before 2.20" for op in sorted(used & _TOO_NEW_OPS)]
-    # Servers have XLA off: such a function fails at the first request, and strings in it anyway.
-    compiled = {f.signature.name for f in graph.graph_def.library.function if _is_compiled(f)}
-    compiled |= {node.name for node in _all_nodes(graph) if _is_compiled(node)}
-    problems += [f"{name} must be compiled with XLA" for name in sorted(compiled)]
-    return _result("operations", problems, f"{len(used)} kinds, none that a stock server lacks")
+    """No op that only Python has or that no stock server links, nothing compiled with XLA."""
+    kinds = len({node.op for node in all_nodes(graph)})
+    return _result("operations", servers.unservable(graph), f"{kinds} kinds, all in stock servers")
+
+
+def check_servers(graph: MetaGraph, versions: Iterable[str] = servers.SERVERS) -> CheckResult:
+    """Each of these versions of TensorFlow Serving has what the graph needs."""
+    found = servers.missing(graph, versions)
+    problems = [
+        f"TensorFlow Serving {version} {what}" for version, lacks in found.items() for what in lacks
+    ]
+    return _result("servers", problems, f"TensorFlow Serving {', '.join(found)}")
 
 
 def check_signatures(graph: MetaGraph) -> CheckResult:
@@ -76,16 +56,46 @@ def check_signatures(graph: MetaGraph) -> CheckResult:
 
 def check_randomness(graph: MetaGraph) -> CheckResult:
     """Nothing random is on the way to an output: dropout and sampling are off."""
-    found = {node.op for node in _reachable_nodes(graph) if _RANDOM_OPS.search(node.op)}
+    found = {node.op for node in reachable_nodes(graph) if _RANDOM_OPS.search(node.op)}
     return _result("randomness", [f"{op} is used" for op in sorted(found)], "no random operation")
 
 
+def check_training(graph: MetaGraph) -> CheckResult:
+    """No request changes the model: nothing that trains or writes is on the way to an output."""
+    found = {node.op for node in reachable_nodes(graph) if _TRAINING_OPS.search(node.op)}
+    problems = [f"{op} changes the model at a request" for op in sorted(found)]
+    return _result("training", problems, "no request changes a variable")
+
+
+def check_tokenizers(graph: MetaGraph) -> CheckResult:
+    """Every SentencePiece model has a name of its own.
+
+    By that name it is held when the graph runs: of two models under one, one is used for both
+    (tensorflow/text #1304).
+    """
+    models = defaultdict(set)
+    for node in all_nodes(graph):
+        if node.op == "SentencepieceOp":
+            name = node.attr["shared_name"].s.decode() or node.name
+            models[name].add(hashlib.sha256(node.attr["model"].s).hexdigest())
+    problems = [
+        f"{len(found)} SentencePiece models are called {name}, and one is used for all"
+        for name, found in sorted(models.items())
+        if len(found) > 1
+    ]
+    different = len({digest for found in models.values() for digest in found})
+    return _result("tokenizers", problems, f"{different} SentencePiece models kept apart")
+
+
 def check_paths(graph: MetaGraph) -> CheckResult:
-    """No string of the graph is a path of this machine: the model works wherever it is copied."""
-    here = [os.path.abspath(os.curdir), os.path.expanduser("~"), sys.prefix]
-    folders = [os.fsencode(folder) for folder in here if folder.count(os.sep) > 1]
-    found = {text for text in _strings(graph) if _is_local_path(text, folders)}
-    problems = [f"{os.fsdecode(text)!r} is a path of this machine" for text in sorted(found)]
+    """No file outside is opened, and no string names a folder of this machine."""
+    problems = [
+        f"{os.fsdecode(path)!r} is opened by {op}" for op, path in sorted(_opened_files(graph))
+    ]
+    opened = {path for _, path in _opened_files(graph)}
+    here = [re.compile(rb"(?<![\w/])%s(?![\w.-])" % re.escape(x)) for x in _folders()]
+    named = {text for text in _strings(graph) if any(x.search(text) for x in here)} - opened
+    problems += [f"{os.fsdecode(text)!r} is a path of this machine" for text in sorted(named)]
     return _result("paths", problems, "no path of this machine")
 
 
@@ -93,49 +103,14 @@ SCANS: list[Callable[[MetaGraph], CheckResult]] = [
     check_operations,
     check_signatures,
     check_randomness,
+    check_training,
+    check_tokenizers,
     check_paths,
 ]
 
 
 def _result(name: str, problems: list[str], fine: str) -> CheckResult:
     return CheckResult(name, not problems, "; ".join(problems) or fine)
-
-
-def _all_nodes(graph: MetaGraph) -> Iterator[Any]:
-    yield from graph.graph_def.node
-    for function in graph.graph_def.library.function:
-        yield from function.node_def
-
-
-def _reachable_nodes(graph: MetaGraph) -> Iterator[Any]:
-    """The nodes that the signatures' outputs need, and all of every function they call."""
-    nodes = {node.name: node for node in graph.graph_def.node}
-    outputs = [t for s in signatures(graph).values() for t in s.outputs.values()]
-    names, found = [tensor.name for tensor in outputs], {}
-    while names:
-        name = names.pop().lstrip("^").partition(":")[0]
-        if name in nodes and name not in found:
-            found[name] = nodes[name]
-            names += nodes[name].input
-    yield from found.values()
-    functions = {f.signature.name: f for f in graph.graph_def.library.function}
-    called = [name for node in found.values() for name in _called_functions(node)]
-    while called:
-        function = functions.pop(called.pop(), None)
-        for node in function.node_def if function else ():
-            yield node
-            called += _called_functions(node)
-
-
-def _called_functions(node: Any) -> Iterator[str]:
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func.name
-        yield from (function.name for function in value.list.func)
-
-
-def _is_compiled(item: Any) -> bool:
-    return item.attr["_XlaMustCompile"].b if "_XlaMustCompile" in item.attr else False
 
 
 def _tensor_problem(tensor: Any) -> str:
@@ -149,15 +124,43 @@ def _tensor_problem(tensor: Any) -> str:
     return "" if shape.dim[0].size == -1 else f"has the fixed batch size {shape.dim[0].size}"
 
 
+def _folders() -> Iterator[bytes]:
+    """Folders that are this machine's or its user's own; others have their /usr/local too."""
+    folders = [os.path.abspath(os.curdir), os.path.expanduser("~")]
+    if sys.prefix != sys.base_prefix:  # a virtual environment
+        folders.append(sys.prefix)
+    yield from (os.fsencode(folder) for folder in folders if folder.count(os.sep) > 1)
+
+
+def _opened_files(graph: MetaGraph) -> Iterator[tuple[str, bytes]]:
+    """Operations that open files, with the absolute paths that the graph holds for them."""
+    bodies = [graph.graph_def.node, *(f.node_def for f in graph.graph_def.library.function)]
+    for body in bodies:
+        nodes = {node.name: node for node in body}
+        for node in body:
+            if _FILE_OPS.search(node.op):
+                yield from ((node.op, path) for path in _constants(node, nodes))
+
+
+def _constants(node: Node, nodes: dict[str, Node]) -> set[bytes]:
+    """Absolute paths among the strings that a node's inputs are made of, within one body."""
+    names, seen, found = list(node.input), set(), set()
+    while names:
+        name = names.pop().lstrip("^").partition(":")[0]
+        if name in nodes and name not in seen:
+            seen.add(name)
+            names += nodes[name].input
+            found |= {text for text in _attributes(nodes[name]) if re.match(b"/.", text)}
+    return found
+
+
 def _strings(graph: MetaGraph) -> Iterator[bytes]:
     yield from (os.fsencode(asset.filename) for asset in graph.asset_file_def)
-    for node in _all_nodes(graph):
+    for node in all_nodes(graph):
         if node.op != "SentencepieceOp":  # its model holds the pieces of any text
-            for value in node.attr.values():
-                yield from (value.s, *value.list.s, *value.tensor.string_val)
+            yield from _attributes(node)
 
 
-def _is_local_path(text: bytes, folders: list[bytes]) -> bool:
-    if any(folder in text for folder in folders):
-        return True
-    return text.startswith(b"/") and len(text) > 1 and b"\0" not in text and os.path.exists(text)
+def _attributes(node: Node) -> Iterator[bytes]:
+    for value in node.attr.values():
+        yield from (value.s, *value.list.s, *value.tensor.string_val)

@@ -16,7 +16,8 @@ from tf_transformer.saved import METADATA_FILE
 from tf_transformer.tokenizer_files import write_tokenizers
 from tf_transformer.translator import Translator
 
-from .graph_scan import MetaGraph, signatures
+from .file_scan import file_digests
+from .meta_graph import MetaGraph, signatures
 
 
 def write_metadata(saved_model: Path, graph: MetaGraph, translator: Translator) -> None:
@@ -30,6 +31,8 @@ def write_metadata(saved_model: Path, graph: MetaGraph, translator: Translator) 
     written = write_tokenizers(path.parent, tokenizers["source"], tokenizers["target"])
     content = {
         "versions": _versions(),
+        "fingerprint": _fingerprint(saved_model),
+        "files_sha256": file_digests(saved_model),
         "weights_sha256": weights_sha256(translator.model),
         "parameters": translator.model.count_params(),
         "decoding": dataclasses.asdict(translator.options),
@@ -52,6 +55,14 @@ def weights_sha256(model: keras.Model) -> str:
     for weight in model.weights:
         digest.update(np.asarray(weight.value).tobytes())
     return digest.hexdigest()
+
+
+def _fingerprint(saved_model: Path) -> dict[str, Any]:
+    """TensorFlow's own, of graph and weights; as text, since JSON's numbers end at 2^53."""
+    found = tf.saved_model.experimental.read_fingerprint(str(saved_model))
+    names = "saved_model_checksum graph_def_program_hash signature_def_hash"
+    names += " saved_object_graph_hash checkpoint_hash"
+    return {name: str(getattr(found, name)) for name in names.split()}
 
 
 def _versions() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """tf_transformer/cli.py: what a person types, what comes back, and what is said of wrong input."""
 
+import json
 import re
 import shutil
 import signal
@@ -8,15 +9,18 @@ import sys
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
+import tensorflow_text as tf_text
 
+from export import CheckResult
 from tests.command import ROOT, Done, assert_refused, finished, in_process, process
 from tests.tiny_run import TRAIN, VALID, digest, write_corpus, write_pairs
-from tests.tiny_translator import export_unchecked
+from tests.tiny_translator import export_unchecked, save_module
 from tf_transformer.translator import Translator
 from training.evaluate import score
 from training.recipe import load_recipe
 
-VERBS = "demo data train average translate score tokenize vocabulary evaluate export".split()
+VERBS = "demo data train average translate score tokenize vocabulary evaluate export check".split()
 VERBS += ["report", "info"]
 SOURCES = [pair[0] for pair in VALID]
 
@@ -85,6 +89,8 @@ def test_without_a_verb_there_is_help(run):
         ["evaluate", "x", "--source", "s"],
         ["export", "x"],
         ["export", "x", "--output", "o", "--version", "new"],
+        ["export", "x", "--output", "o", "--signature", "translate"],
+        ["check", "x", "--servers", "2.19"],
         ["demo", "now"],
     ],
 )
@@ -536,9 +542,11 @@ def test_evaluate_names_a_line_that_is_cut(trained, run, tmp_path, caplog):
 
 
 def test_export_writes_versions_and_refuses_one_that_exists(trained, run, monkeypatch, tmp_path):
-    monkeypatch.setattr("export.checks.run_checks", lambda *_: [])  # seconds; tests/export has them
+    # They take a minute; tests/export has them.
+    monkeypatch.setattr("export.checks.run_checks", lambda *_, **__: [])
+    few = ["--signatures", "translate"]
     for version, options in (("1", []), ("2", ["--beam", "1"]), ("7", ["--version", "7"])):
-        done = run("export", trained, "--output", tmp_path / "m", *options)
+        done = run("export", trained, "--output", tmp_path / "m", *few, *options)
         assert done.code == 0
         assert str(tmp_path / "m" / version) in done.text.replace("\n", "")
         assert (tmp_path / "m" / version / "saved_model.pb").is_file()
@@ -559,6 +567,66 @@ def test_export_of_what_is_no_run_is_one_sentence(models, run, tmp_path):
         done = run("export", path, "--output", tmp_path / "out")
         assert_refused(done, f"{path} is not a run directory with a trained model")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.case("83")
+def test_options_of_the_export_act(trained, run, monkeypatch, tmp_path):
+    failing = CheckResult("planted", False, "nothing is right")
+    results = [CheckResult("size", True, "as it should be")]
+
+    def planted(folder, endpoints, report):
+        for result in results:
+            report(result)
+        return results
+
+    monkeypatch.setattr("export.checks.run_checks", planted)
+    few = ["--signatures", "translate, tokenize", "--output", tmp_path / "m"]
+    for _ in range(3):
+        done = run("export", trained, *few, "--keep", "2", "--name", "fr-en")
+        assert done.code == 0 and "as it should be" in done.text
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["2", "3", "serving"]
+    assert 'name: "fr-en"' in (tmp_path / "m" / "serving" / "models.config").read_text()
+    metadata = json.loads((tmp_path / "m" / "3" / "assets.extra" / "metadata.json").read_text())
+    assert set(metadata["signatures"]) == {"serving_default", "translate", "tokenize"}
+    before = digest(tmp_path)
+    for options, message in (
+        (["--signatures", "translate,back"], "`signatures` must be names of .*'back'"),
+        (["--signatures", "translate,,"], "`--signatures` must be names with commas"),
+        (["--keep", "0"], "`keep` must be a whole number of at least 1"),
+        (["--name", "a b"], "The name of a served model"),
+    ):
+        assert_refused(run("export", trained, "--output", tmp_path / "m", *options), message)
+    results.append(failing)
+    done = run("export", trained, *few)
+    assert done.code == 2 and "the check `planted` failed: nothing is right" in done.err
+    assert "FAILED" in done.text
+    assert digest(tmp_path) == before
+    results.remove(failing)
+    assert run("export", trained, "--no-kit", *few[:2], "--output", tmp_path / "n").code == 0
+    assert [path.name for path in (tmp_path / "n").iterdir()] == ["1"]
+
+
+# check
+
+
+def test_check_of_any_saved_model(run, tmp_path):
+    """A model of somebody else, and one that some servers lack an operation of."""
+    spec = tf.TensorSpec([None], tf.float32, name="x")
+    double = tf.function(lambda x: {"y": 2.0 * x}, input_signature=[spec])
+    done = run("check", save_module(tf.Module(), tmp_path / "fine", serving_default=double))
+    assert done.code == 0
+    assert "FAILED" not in done.text and "C library" in done.text
+    newer = tf.function(
+        lambda text: {"y": tf_text.utf8_binarize(text)},
+        input_signature=[tf.TensorSpec([None], tf.string, name="text")],
+    )
+    folder = save_module(tf.Module(), tmp_path / "newer", serving_default=newer)
+    done = run("check", folder)
+    assert done.code == 1
+    assert "2.19 lacks" in " ".join(done.text.split()) and "FAILED" in done.text
+    assert run("check", folder, "--server", "2.20").code == 0
+    assert_refused(run("check", folder, "--server", "2"), "`server` must be one of 2.16, .*'2'")
+    assert_refused(run("check", tmp_path), "is not a SavedModel")
 
 
 # info and demo

@@ -92,10 +92,11 @@ def make_batch() -> tuple[dict[str, np.ndarray], np.ndarray]:
     return inputs, labels
 
 
-def export_unchecked(translator: Translator, directory: Path) -> Path:
-    """An export without its checks, which take seconds."""
+def export_unchecked(translator: Translator, directory: Path, **options: Any) -> Path:
+    """An export without its checks, which take seconds; by default only `translate`, no kit."""
+    options = {"signatures": ["translate", "source_length"], "kit": False, **options}
     with mock.patch("export.checks.run_checks", return_value=[]):
-        return export_saved_model(translator, directory)
+        return export_saved_model(translator, directory, **options)
 
 
 def save_module(module: tf.Module, directory: Path, **functions: Any) -> Path:

@@ -77,7 +77,8 @@ def word_alignment(
     Returns:
         (B, K, T) int32: place w tells of target word w, -1 behind the last.
     """
-    of_source = tf.one_hot(source_words, tf.reduce_max(source_words, keepdims=False) + 1)
+    last = tf.reduce_max(tf.concat([[0], tf.reshape(source_words, [-1])], 0))
+    of_source = tf.one_hot(source_words, last + 1)
     of_target = tf.one_hot(target_words, tf.shape(target_words)[2])  # (B, K, T, W), W = T
     mass = tf.einsum("bkts,bsv->bktv", attention, of_source)
     mass = tf.einsum("bktw,bktv->bkwv", of_target, mass)
@@ -103,7 +104,7 @@ def target_words(tokenizer: Tokenizer, token_ids: tf.Tensor) -> tf.Tensor:
     """
     shape = tf.shape(token_ids)
     width = shape[2]
-    rows = tf.reshape(token_ids, [-1, width])
+    rows = tf.reshape(token_ids, [shape[0] * shape[1], width])
     pieces = is_piece(rows)
     places = tf.where(pieces)  # (M, 2), row by row
     until = tf.cast(places[:, 1], tf.int32)

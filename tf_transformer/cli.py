@@ -15,6 +15,7 @@ from tf_transformer.answer_verbs import score, translate
 from tf_transformer.cli_options import Alpha, Beam, Model, decoding_changes, open_model
 from tf_transformer.data_verb import data
 from tf_transformer.errors import InputError
+from tf_transformer.export_verbs import check, export
 from tf_transformer.rooms import need
 from tf_transformer.tokenizer_verbs import tokenize, vocabulary
 
@@ -134,26 +135,8 @@ def evaluate(
     Console().print(evaluation.as_table(scores))
 
 
-@app.command()
-def export(
-    run: Annotated[Path, typer.Argument(help="A run directory with a trained model.")],
-    output: Annotated[Path, typer.Option(help="Folder of versions, as TensorFlow Serving reads.")],
-    version: Annotated[
-        int | None, typer.Option(help="Number of the version; default the next free one.")
-    ] = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
-) -> None:
-    """Write a SavedModel: text in, text out, tokenizer and search inside the graph.
-
-    It is checked as a server would load it, and only then renamed into place.
-    """
-    _tensorflow()
-    from tf_transformer.translator import Translator
-
-    translator = Translator.load(run, **decoding_changes(beam, alpha))
-    path = need("export").EXPORTERS["saved_model"](translator, output, version=version)
-    Console().print(f"Exported and checked: [bold]{escape(str(path))}[/bold]")
+app.command()(export)
+app.command()(check)
 
 
 @app.command()

@@ -166,7 +166,7 @@ class Translator(Scorer):
 
     def _n_best(self, source: Encoded, found: SearchResult) -> dict[str, tf.Tensor]:
         shape = tf.shape(found.token_ids)
-        texts = self.detokenize(tf.reshape(found.token_ids, [-1, shape[2]]))
+        texts = self.detokenize(tf.reshape(found.token_ids, [shape[0] * shape[1], shape[2]]))
         is_blank = (source.lengths <= 1)[:, tf.newaxis]
         is_first = tf.equal(tf.range(shape[1]), 0)[tf.newaxis]
         of_blank = tf.where(is_first, 0.0, -float("inf"))

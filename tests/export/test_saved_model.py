@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,16 +19,16 @@ from export import (
     answer_in_fresh_process,
     checks,
     export_saved_model,
-    graph_scan,
 )
 from export.answers import (
-    Answers,
     c_library_answers,
     function_answers,
     object_loader_answers,
     session_answers,
 )
-from export.saved_model import place
+from export.meta_graph import read_meta_graph
+from export.places import place, remove_older
+from tests.export.asking import assert_alike, text_requests
 from tests.tiny_translator import (
     FRENCH,
     TEXTS,
@@ -45,38 +46,37 @@ def content(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
-BATCHES = [TEXTS, TEXTS[:1], []]
+REQUESTS = text_requests(TEXTS, TEXTS[:1], [])
 
 
 @pytest.fixture(scope="module")
-def expected(translator: Translator) -> list[Answers]:
-    """The translator's own answers to BATCHES."""
-    return function_answers(translator.translate, BATCHES)
+def expected(translator: Translator) -> list[Any]:
+    """The translator's own answers to REQUESTS."""
+    return function_answers({"serving_default": translator.translate}, REQUESTS)
 
 
 @pytest.fixture(scope="module")
-def found(exported: Path) -> dict[str, list[Answers]]:
+def found(exported: Path) -> dict[str, list[Any]]:
     """The export's, by each loader."""
     return {
-        "object loader": object_loader_answers(exported, BATCHES),
-        "session loader": session_answers(exported, BATCHES),
-        "C library": c_library_answers(exported, graph_scan.read_meta_graph(exported), BATCHES),
+        "object loader": object_loader_answers(exported, REQUESTS),
+        "session loader": session_answers(exported, REQUESTS),
+        "C library": c_library_answers(exported, read_meta_graph(exported), REQUESTS),
     }
 
 
 @pytest.mark.parametrize("loader", ["object loader", "session loader", "C library"])
 def test_every_loader_gives_the_same_answers(
-    loader: str, expected: list[Answers], found: dict[str, list[Answers]]
+    loader: str, expected: list[Any], found: dict[str, list[Any]]
 ) -> None:
-    assert len(set(expected[0].texts)) > 10, "answers that are all alike prove nothing"
+    assert len(set(expected[0]["text"])) > 10, "answers that are all alike prove nothing"
     for answers, right in zip(found[loader], expected, strict=True):
-        assert answers.texts == right.texts
-        np.testing.assert_allclose(answers.scores, right.scores, rtol=0, atol=1e-4)
+        assert_alike(answers, right)
 
 
 @pytest.mark.parametrize("loader", ["object loader", "session loader", "C library"])
 def test_the_tokenizers_are_kept_apart(
-    loader: str, translator: Translator, found: dict[str, list[Answers]]
+    loader: str, translator: Translator, found: dict[str, list[Any]]
 ) -> None:
     """Two SentencePiece models in one SavedModel have been swapped on reload (text #1304)."""
     token_ids, lengths, _ = translator.encode_source(tf.constant(FRENCH))
@@ -87,7 +87,7 @@ def test_the_tokenizers_are_kept_apart(
         [text.strip().encode() for text in side.decode(ids)] for side in (target, source)
     )
     assert right != swapped
-    assert found[loader][0].texts[: len(FRENCH)] == right
+    assert found[loader][0]["text"][: len(FRENCH)].tolist() == right
 
 
 def test_a_process_without_this_package_answers(translator: Translator, exported: Path) -> None:
@@ -103,24 +103,6 @@ def test_a_fresh_process_that_fails_says_why(
         answer_in_fresh_process(tmp_path, ["a"])
 
 
-def test_the_signature_is_what_clients_expect(exported: Path) -> None:
-    signatures = graph_scan.signatures(graph_scan.read_meta_graph(exported))
-    default = signatures["serving_default"]
-    assert set(default.inputs) == {"text"}
-    assert set(default.outputs) == {"text", "score", "truncated"}
-    assert default.method_name == "tensorflow/serving/predict"
-    assert default.inputs["text"].dtype == default.outputs["text"].dtype == tf.string
-    assert default.outputs["score"].dtype == tf.float32
-    assert set(signatures) == {"serving_default", "translate", "source_length"}
-
-
-def test_source_length_counts_the_tokens_and_end(exported: Path) -> None:
-    loaded = tf.saved_model.load(str(exported))
-    found = loaded.signatures["source_length"](text=tf.constant([*FRENCH, ""]))["length"]
-    expected = [len(ids) + 1 for ids in tokenizers()[0].encode([*FRENCH, ""])]
-    assert found.numpy().tolist() == expected
-
-
 def test_variables_are_saved_once(translator: Translator, exported: Path) -> None:
     shards = exported.glob("variables/variables.data-*")
     size = sum(shard.stat().st_size for shard in shards)
@@ -128,13 +110,13 @@ def test_variables_are_saved_once(translator: Translator, exported: Path) -> Non
     assert weights <= size < 1.1 * weights + 4096, "the checkpoint's own table is under 4 kB here"
 
 
-def test_a_moved_directory_answers(exported: Path, expected: list[Answers], tmp_path: Path) -> None:
+def test_a_moved_directory_answers(exported: Path, expected: list[Any], tmp_path: Path) -> None:
     there = tmp_path / "first" / "1"
     shutil.copytree(exported, there)
     moved = shutil.move(there, tmp_path / "second")
     shutil.rmtree(tmp_path / "first")
     for answers in (object_loader_answers, session_answers):
-        assert answers(Path(moved), [TEXTS])[0].texts == expected[0].texts
+        assert_alike(answers(Path(moved), REQUESTS[:1])[0], expected[0])
 
 
 def test_metadata_tells_what_is_inside(translator: Translator, exported: Path) -> None:
@@ -147,10 +129,15 @@ def test_metadata_tells_what_is_inside(translator: Translator, exported: Path) -
     assert metadata["versions"]["tensorflow"] == tf.__version__
     text = {"dtype": "string", "shape": [None]}
     score = {"dtype": "float32", "shape": [None]}
+    truncated = {"dtype": "bool", "shape": [None]}
     assert metadata["signatures"]["serving_default"] == {
         "inputs": {"text": text},
-        "outputs": {"text": text, "score": score, "truncated": {"dtype": "bool", "shape": [None]}},
+        "outputs": {"text": text, "score": score, "truncated": truncated},
     }
+    graph = (exported / "saved_model.pb").read_bytes()
+    assert metadata["files_sha256"]["saved_model.pb"] == hashlib.sha256(graph).hexdigest()
+    fingerprint = tf.saved_model.experimental.read_fingerprint(str(exported))
+    assert metadata["fingerprint"]["checkpoint_hash"] == str(fingerprint.checkpoint_hash)
 
 
 def test_a_server_of_another_user_may_read_it(exported: Path, tmp_path: Path) -> None:
@@ -209,6 +196,51 @@ def test_a_version_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Version 3 exists"):
         place(tmp_path / "written", tmp_path / "models", 3)
     assert content(tmp_path / "models") == {"3/saved_model.pb": b"models/3"}
+
+
+def numbered(directory: Path, *names: str) -> None:
+    for name in names:
+        (directory / name).mkdir()
+        (directory / name / "saved_model.pb").write_text(name)
+
+
+@pytest.mark.parametrize(
+    ("placed", "keep", "left"),
+    [
+        ("7", 1, ["7", "9"]),
+        ("7", 2, ["6", "7", "9"]),
+        ("7", 9, ["002", "3", "6", "7", "9"]),
+        ("3", 1, ["3", "6", "7", "9"]),
+    ],
+)
+def test_older_versions_go_when_asked(
+    placed: str, keep: int, left: list[str], tmp_path: Path
+) -> None:
+    """By number, never a newer one, and nothing that is no version."""
+    numbered(tmp_path, "002", "3", "6", "7", "9", "notes", "serving")
+    gone = remove_older(tmp_path / placed, keep)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*left, "notes", "serving"]
+    assert sorted(path.name for path in gone) == sorted({"002", "3", "6", "7", "9"} - {*left})
+    assert content(tmp_path)[f"{placed}/saved_model.pb"] == placed.encode()
+
+
+def test_keep_deletes_only_when_the_new_one_is_in_place(
+    translator: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbered(tmp_path, "1", "2", "3")
+    before = content(tmp_path)
+    for keep in (0, True, "2"):
+        with pytest.raises(InputError, match="`keep` must be a whole number of at least 1"):
+            export_unchecked(translator, tmp_path, keep=keep)
+    failure = CheckResult("planted", False, "nothing is right")
+    with monkeypatch.context() as patch:
+        patch.setattr(checks, "SCANS", [lambda graph: failure])
+        patch.setattr(checks, "check_answers", lambda *arguments: [])
+        with pytest.raises(ExportError):
+            export_saved_model(translator, tmp_path, keep=1)
+    assert content(tmp_path) == before
+    assert export_unchecked(translator, tmp_path, keep=2) == tmp_path / "4"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export import export_saved_model, graph_scan
-from export.answers import object_loader_answers, session_answers
+from export import export_saved_model
+from export.answers import Refused, object_loader_answers, session_answers
+from export.meta_graph import all_nodes, read_meta_graph
+from tests.export.asking import assert_alike, text_requests
 from tests.tiny_translator import (
     FRENCH,
     TEXTS,
@@ -28,6 +30,11 @@ ROOT = Path(__file__).resolve().parents[2]
 def only_scans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each export's answers are compared here, so its own checks leave them out, for time."""
     monkeypatch.setattr("export.checks.check_answers", lambda *arguments: [])
+
+
+def answers_of(translator: Translator) -> dict[str, np.ndarray]:
+    """To TEXTS, in this process."""
+    return {key: x.numpy() for key, x in translator.translate(tf.constant(TEXTS)).items()}
 
 
 def compiled(translator: Translator, rate: float = 0.01, **options: Any) -> keras.Model:
@@ -52,10 +59,9 @@ export_unchecked(Translator(model, *tokenizers, DecodingOptions(extra_length=8))
 def test_a_fresh_translator_exports(tmp_path: Path) -> None:
     translator = make_translator(seed=5)  # never called before
     folder = export_saved_model(translator, tmp_path)
-    found = object_loader_answers(folder, [TEXTS])[0]
-    expected = translator.translate(tf.constant(TEXTS))
+    (found,) = object_loader_answers(folder, text_requests(TEXTS))
     assert len(TEXTS) == 20
-    assert found.texts == expected["text"].numpy().tolist()
+    assert_alike(found, answers_of(translator))
 
 
 @pytest.mark.case("59")
@@ -67,8 +73,8 @@ def test_a_model_from_a_keras_file_exports_in_another_process(tmp_path: Path) ->
     command = [sys.executable, "-c", LOADED_FROM_KERAS, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = object_loader_answers(tmp_path / "1", [TEXTS])[0]
-    assert found.texts == translator.translate(tf.constant(TEXTS))["text"].numpy().tolist()
+    (found,) = object_loader_answers(tmp_path / "1", text_requests(TEXTS))
+    assert_alike(found, answers_of(translator))
 
 
 class ExportInTraining(keras.callbacks.Callback):
@@ -95,11 +101,12 @@ def test_dropout_is_off_in_the_export_and_on_in_training(tmp_path: Path) -> None
     model.fit(*batch, epochs=5, callbacks=[exporting], verbose=0)
 
     sentence = FRENCH[0].encode()
-    batches = [[sentence] * 20, *[[sentence]] * 20]
-    for answers in session_answers(exporting.folder, batches):
-        assert set(answers.texts) == {exporting.text[0]}
-        np.testing.assert_allclose(answers.scores, exporting.score[0], rtol=0, atol=1e-4)
-    graph = graph_scan.read_meta_graph(exporting.folder)
+    requests = text_requests([sentence] * 20, *[[sentence]] * 20)
+    for answers in session_answers(exporting.folder, requests):
+        assert not isinstance(answers, Refused), answers
+        assert set(answers["text"]) == {exporting.text[0]}
+        np.testing.assert_allclose(answers["score"], exporting.score[0], rtol=0, atol=1e-4)
+    graph = read_meta_graph(exporting.folder)
     assert not [op for op in all_ops(graph) if "random" in op.lower() or "uniform" in op.lower()]
 
     # The very train step of `fit`, with weights that stand still: only dropout can differ.
@@ -110,8 +117,7 @@ def test_dropout_is_off_in_the_export_and_on_in_training(tmp_path: Path) -> None
 
 
 def all_ops(graph: Any) -> set[str]:
-    functions = [function.node_def for function in graph.graph_def.library.function]
-    return {node.op for nodes in (graph.graph_def.node, *functions) for node in nodes}
+    return {node.op for node in all_nodes(graph)}
 
 
 @pytest.mark.case("63")
@@ -123,10 +129,9 @@ def test_a_model_trained_with_xla_exports(tmp_path: Path) -> None:
     assert any((a != b).any() for a, b in zip(before, model.get_weights(), strict=True))
 
     folder = export_saved_model(translator, tmp_path)
-    expected = translator.translate(tf.constant(TEXTS))["text"].numpy().tolist()
-    assert object_loader_answers(folder, [TEXTS])[0].texts == expected
-    assert session_answers(folder, [TEXTS])[0].texts == expected
-    graph = graph_scan.read_meta_graph(folder)
+    for answers in (object_loader_answers, session_answers):
+        assert_alike(answers(folder, text_requests(TEXTS))[0], answers_of(translator))
+    graph = read_meta_graph(folder)
     for function in graph.graph_def.library.function:
         assert not {"_XlaMustCompile", "_XlaCompile"} & {k for k, v in function.attr.items() if v.b}
     assert not [op for op in all_ops(graph) if op.startswith("Xla")]
