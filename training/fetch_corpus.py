@@ -57,14 +57,18 @@ def fetch_corpus(
     except OSError as error:
         raise InputError(f"{folder} can't be made: {error.strerror}.") from error
     _check_room(entry, folder)
-    with _bar(console) as bar:
-        for file in entry.files:
-            url = file.url if mirror is None else f"{mirror.rstrip('/')}/{file.name}"
-            if not (downloads / file.name).exists():  # else it was checked before
-                checks = {"sha256": file.sha256, "text_sha256": file.text_sha256}
-                download(url, downloads / file.name, **checks, report=bar(file.name))
-    console.print("Unpacking ...")
-    counts = _write(entry, folder, downloads)
+    try:
+        with _bar(console) as bar:
+            for file in entry.files:
+                url = file.url if mirror is None else f"{mirror.rstrip('/')}/{file.name}"
+                if not (downloads / file.name).exists():  # else it was checked before
+                    checks = {"sha256": file.sha256, "text_sha256": file.text_sha256}
+                    download(url, downloads / file.name, **checks, report=bar(file.name))
+        with console.status("Unpacking ..."):
+            counts = _write(entry, folder, downloads)
+    except KeyboardInterrupt:
+        console.print("Stopped: the same command goes on with what has come.")
+        raise
     if not keep:
         shutil.rmtree(downloads)
     for split, lines in counts.items():

@@ -125,6 +125,17 @@ def test_what_broke_off_goes_on(entry, mirror, tmp_path):
     assert (tmp_path / "c" / "train.src").read_text() == "a\nb\nc\n"
 
 
+def test_a_person_who_stops_it_is_told_that_it_goes_on(entry, mirror, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    screen = io.StringIO()
+    monkeypatch.setattr(fetch_corpus, "download", stop)
+    with pytest.raises(KeyboardInterrupt):
+        fetch_corpus.fetch_corpus(entry, tmp_path / "c", Console(file=screen), mirror.as_uri())
+    assert "Stopped: the same command goes on" in screen.getvalue()
+
+
 def test_another_file_than_it_was_is_refused_and_gone(entry, mirror, tmp_path):
     tgz(mirror / "two.tgz", more__en="c", more__de="X")
     with pytest.raises(InputError, match="two.tgz is not the file that it was"):
