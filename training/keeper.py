@@ -88,7 +88,7 @@ class Keeper(keras.callbacks.Callback):
             "step": state.step,
             **state.logs,
             "learning_rate": self.updates.learning_rate,
-            "tokens_per_second": round(self.updates.speed, 1),
+            "tokens_per_second": round(state.speed, 1),
         }
         if at_the_end or self._evaluation_is_due():
             self.checkpoints.save_state()  # it may take minutes

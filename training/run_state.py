@@ -16,6 +16,7 @@ class RunState:
     Args:
         step: updates made.
         seconds: of all processes that trained, up to `step`.
+        speed: target tokens a second of the epoch, or the part of it before `step` in one process.
         logs: what Keras logged at `step`, means over the epoch so far.
         metrics: the variables of the metrics behind `logs`, to go on with in mid-epoch.
         history: the lines of `history.jsonl`, in order of their `step`. All that early stopping
@@ -24,6 +25,7 @@ class RunState:
 
     step: int = 0
     seconds: float = 0.0
+    speed: float = 0.0
     logs: dict[str, float] = dataclasses.field(default_factory=dict)
     metrics: list[Any] = dataclasses.field(default_factory=list)
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)

@@ -81,6 +81,7 @@ class Updates(keras.callbacks.Callback):
         if self._recorded != self.state.step:
             self.state.logs = {name: float(value) for name, value in self._logs.items()}
             self.state.metrics = read_metrics(self.model)
+            self.state.speed = self.speed
             self._recorded = self.state.step
         self.state.seconds = self._carried + time.perf_counter() - self._opened
 
