@@ -8,6 +8,7 @@ import keras
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Column
 
 from .updates import Updates
 
@@ -51,12 +52,15 @@ class ProgressReport(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Starts the bar."""
         self.close()
-        columns = ("epoch {task.fields[epoch]}", BarColumn(), MofNCompleteColumn())
         self._bar = Progress(
-            *(TextColumn(column) if isinstance(column, str) else column for column in columns),
-            TextColumn("{task.fields[numbers]}"),
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(bar_width=12),
+            MofNCompleteColumn(),
+            # What does not fit into a narrow terminal is cut here.
+            TextColumn("{task.fields[numbers]}", table_column=Column(ratio=1, no_wrap=True)),
             console=self.console,
             transient=True,
+            expand=True,
         )
         batches = len(self.updates.batches)
         self._task = self._bar.add_task(
@@ -107,9 +111,10 @@ class ProgressReport(keras.callbacks.Callback):
             self._bar = None
 
     def _numbers(self, logs: dict[str, Any]) -> str:
-        shown: dict[str, Any] = {name: logs[name] for name in ("nll", "accuracy") if name in logs}
-        shown |= {"learning_rate": self.updates.learning_rate, **self._bleu}
-        return f"{_format(shown)}  {self.updates.speed:,.0f} tokens/s  {self._time_left()} left"
+        shown = {**{name: logs[name] for name in logs if name == "nll"}, **self._bleu}
+        rate = _format({"learning_rate": self.updates.learning_rate})
+        speed = f"{self.updates.speed:,.0f} tokens/s"
+        return f"{self._time_left()} left  {_format(shown)}  {speed}  {rate}"
 
     def _time_left(self) -> timedelta:
         made = self.updates.state.step - self.updates.first_step
