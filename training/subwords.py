@@ -10,15 +10,14 @@ Pieces do not reach over a blank, so each word is cut on its own.
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 
 from tf_transformer.config import UNK_ID
 from tf_transformer.errors import InputError
 from tf_transformer.tokenizers import SentencePieceTokenizer, Tokenizer
+from tf_transformer.tokenizers.piece_file import file_format
 
 from .ids import Ids
 
@@ -72,7 +71,7 @@ class SubwordSampler:
 class _Pieces:
     def __init__(self, model: bytes) -> None:
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        pb2: Any = sentencepiece_model_pb2  # its names are made when it is imported
+        pb2 = file_format()
         proto = pb2.ModelProto.FromString(model)
         self.is_bpe = proto.trainer_spec.model_type == pb2.TrainerSpec.BPE
         if proto.trainer_spec.treat_whitespace_as_suffix:

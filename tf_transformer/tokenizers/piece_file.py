@@ -1,6 +1,5 @@
 """What stands in a SentencePiece `.model` file, and the same file with our special ids."""
 
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID, UNK_ID
@@ -20,7 +19,7 @@ class Facts(NamedTuple):
 
 def facts(model: bytes) -> Facts:
     """What the bytes of a `.model` file say of it."""
-    format_ = _format()
+    format_ = file_format()
     proto = format_.ModelProto.FromString(model)
     kinds, rules = format_.ModelProto.SentencePiece, proto.normalizer_spec
     return Facts(
@@ -40,7 +39,7 @@ def with_our_ids(model: bytes) -> tuple[bytes, list[int]]:
     How text is cut depends on the pieces' scores, not on their order, so it is cut as before. A
     special piece that the model lacks (often PAD) is added; the others stay in their order.
     """
-    format_ = _format()
+    format_ = file_format()
     proto = format_.ModelProto.FromString(model)
     spec, kinds = proto.trainer_spec, format_.ModelProto.SentencePiece
     places = {piece.piece: place for place, piece in enumerate(proto.pieces)}
@@ -74,8 +73,12 @@ def with_our_ids(model: bytes) -> tuple[bytes, list[int]]:
     return proto.SerializeToString(), [new_ids[n] for n in range(len(pieces) - len(added))]
 
 
-def _format() -> ModuleType:
-    # Imported late: it refuses to be imported beside a protobuf older than the one it is made with.
+def file_format() -> Any:
+    """SentencePiece's module of the format, imported late: it is made for one protobuf or newer.
+
+    Raises:
+        ImportError: the protobuf that is installed is older.
+    """
     try:
         from sentencepiece import sentencepiece_model_pb2
     except Exception as error:
