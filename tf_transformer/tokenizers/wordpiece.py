@@ -1,5 +1,6 @@
 """WordPiece (Wu et al. 2016, arXiv 1609.08144, section 4.1): the longest known pieces of words."""
 
+import functools
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,6 +8,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
+from tensorflow_text.core.pybinds.pywrap_fast_wordpiece_tokenizer_model_builder import (
+    build_fast_wordpiece_model,
+)
 
 from tf_transformer.config import UNK_ID
 from tf_transformer.errors import InputError
@@ -146,14 +150,8 @@ class WordPieceTokenizer(Tokenizer):
         """Code points (B, None) -> ids (B, words, None); V is an unknown letter inside a word."""
         letters = tf.strings.unicode_encode(codes.with_flat_values(self._read(codes)), "UTF-8")
         words = tf.strings.split(letters)  # (B, None)
-        # In pieces of words of any length: it is no text that is cut here, but single words.
         op = tf_text.FastWordpieceTokenizer(
-            self._graph_vocabulary(),
-            suffix_indicator=_INSIDE,
-            max_bytes_per_word=np.iinfo(np.int32).max,
-            token_out_type=tf.int32,
-            unknown_token=_UNKNOWN,
-            no_pretokenization=True,
+            model_buffer=tf.constant(self._graph_model), token_out_type=tf.int32
         )
         return op.tokenize(words)
 
@@ -166,10 +164,20 @@ class WordPieceTokenizer(Tokenizer):
         unknown = tf.where(tf.equal(kind, _BLANK), ord(" "), ord(_UNKNOWN))
         return tf.where(tf.equal(kind, _KNOWN_LETTER), values, unknown)
 
-    def _graph_vocabulary(self) -> list[str]:
-        """The pieces with what no text can have in place of "##" and of the special ids."""
+    @functools.cached_property
+    def _graph_model(self) -> np.ndarray:
+        """FastWordpiece's model, uint8, with what no text can have for "##" and special ids.
+
+        Made by its builder: the op makes a list of the bytes, which takes seconds in each graph.
+        """
         special = [" pad", _UNKNOWN, " start", " end"]
-        return [*special, *map(_in_graph, self._python.lines[4:]), _INSIDE + _UNKNOWN]
+        pieces = map(_in_graph, self._python.lines[4:])
+        any_length = np.iinfo(np.int32).max  # in bytes: single words are what it gets
+        model = build_fast_wordpiece_model(
+            *([*special, *pieces, _INSIDE + _UNKNOWN], any_length, _INSIDE, _UNKNOWN),
+            *(True, False),  # no_pretokenization, support_detokenization
+        )
+        return np.frombuffer(model, np.uint8)
 
     def _to_texts(self, token_ids: tf.RaggedTensor) -> tf.Tensor:
         # By core ops: FastWordpiece would show "##" in front of a text that begins inside a word.
@@ -185,9 +193,13 @@ def _in_graph(line: str) -> str:
 
 
 def _kinds(letters: frozenset[str]) -> tuple[np.ndarray, np.ndarray]:
-    """What each code point is, by pages of equal ones: page numbers int32, kinds int8."""
-    kinds = np.zeros(0x110000, np.int8)
-    kinds[[ord(letter) for letter in letters]] = _KNOWN_LETTER
-    kinds[list(BLANKS)] = _BLANK
-    pages, page_of = np.unique(kinds.reshape(-1, _PAGE), axis=0, return_inverse=True)
-    return page_of.astype(np.int32).ravel(), pages.ravel()
+    """What each code point is: the page of each 256 of them, int32, and pages of kinds, int8."""
+    codes = np.array([*map(ord, letters), *BLANKS])
+    used = np.unique(codes // _PAGE)
+    page_of = np.zeros(0x110000 // _PAGE, np.int32)  # page 0: nothing but unknown letters
+    page_of[used] = np.arange(1, len(used) + 1)
+    kinds = np.zeros((len(used) + 1) * _PAGE, np.int8)
+    kinds[page_of[codes // _PAGE] * _PAGE + codes % _PAGE] = _KNOWN_LETTER
+    blanks = np.array(BLANKS)
+    kinds[page_of[blanks // _PAGE] * _PAGE + blanks % _PAGE] = _BLANK
+    return page_of, kinds
