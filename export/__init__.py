@@ -3,12 +3,17 @@
 from .checks import run_checks
 from .ctranslate2 import export_ctranslate2
 from .fresh_process import answer_in_fresh_process
+from .litert import export_litert
 from .result import CheckResult, ExportError
 from .saved_model import export_saved_model
 from .session_model import SessionModel
 from .signatures import SIGNATURES, make_endpoints
 
-EXPORTERS = {"saved_model": export_saved_model, "ctranslate2": export_ctranslate2}
+EXPORTERS = {
+    "saved_model": export_saved_model,
+    "ctranslate2": export_ctranslate2,
+    "litert": export_litert,
+}
 
 __all__ = [
     "EXPORTERS",
@@ -18,6 +23,7 @@ __all__ = [
     "SessionModel",
     "answer_in_fresh_process",
     "export_ctranslate2",
+    "export_litert",
     "export_saved_model",
     "make_endpoints",
     "run_checks",

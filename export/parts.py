@@ -92,7 +92,7 @@ def clean_source(parts: Parts, ids: tf.Tensor, length: tf.Tensor) -> Encoded:
 def widened(values: tf.Tensor, width: int, fill: Any) -> tf.Tensor:
     """(B, L) with `fill` up to the fixed `width`."""
     missing = tf.fill([tf.shape(values)[0], width - _width(values)], tf.cast(fill, values.dtype))
-    return tf.ensure_shape(tf.concat([values, missing], axis=1), [None, width])
+    return tf.reshape(tf.concat([values, missing], axis=1), [-1, width])
 
 
 def pharaoh(alignment: tf.Tensor) -> tf.Tensor:

@@ -569,6 +569,21 @@ def test_export_of_what_is_no_run_is_one_sentence(models, run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_other_targets_are_written_and_told_apart(trained, run, tmp_path):
+    folder = tmp_path / "ct2"
+    done = run(
+        "export", trained, "--target", "ctranslate2", "--output", folder, "--quantize", "int8"
+    )
+    assert done.code == 0 and (folder / "model.bin").is_file()
+    for options, message in (
+        (["--target", "onnx"], "`--target` must be one of saved_model, .*--target onnx"),
+        (["--quantize", "int8"], "`--quantize` is for the targets litert and ctranslate2"),
+        (["--target", "litert", "--keep", "2"], "`--keep` is for the target saved_model"),
+    ):
+        assert_refused(run("export", trained, "--output", tmp_path / "x", *options), message)
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.case("83")
 def test_options_of_the_export_act(trained, run, monkeypatch, tmp_path):
     failing = CheckResult("planted", False, "nothing is right")
