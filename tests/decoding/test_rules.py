@@ -30,7 +30,7 @@ from tf_transformer.decoding import (
     SuppressedTokens,
 )
 
-ROWS, V, END = 200, 6, 3
+ROWS, V, END = 120, 6, 3
 WORDS = (1, 4, 5)
 RANDOM = np.random.default_rng(0)
 LIMITS = RANDOM.integers(1, 5, size=ROWS)

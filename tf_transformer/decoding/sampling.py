@@ -61,9 +61,9 @@ class SamplingSearch(PathSearch):
         """See `Search`."""
         batch = tf.shape(call.max_lengths)[0]
         seeds = tf.zeros([batch], tf.int32) if call.seeds is None else call.seeds
-        keys = fold(mix(tf.fill([batch], tf.constant(self.seed, tf.uint32))), seeds)
-        keys = tf.reshape(tf.tile(tf.expand_dims(keys, 1), [1, self.num_beams]), [-1])
-        keys = fold(keys, tf.tile(tf.range(self.num_beams), [batch]))
+        seeds = tf.reshape(tf.tile(tf.expand_dims(seeds, 1), [1, self.num_beams]), [-1])  # (R,)
+        keys = mix(tf.fill(tf.shape(seeds), tf.constant(self.seed, tf.uint32)))
+        keys = fold(fold(keys, seeds), tf.tile(tf.range(self.num_beams), [batch]))
         return best_first(super().search(call._replace(seeds=keys), state))
 
     def choose(self, call: Call, weights: tf.Tensor, paths: Paths, index: tf.Tensor) -> tf.Tensor:
