@@ -71,7 +71,7 @@ def train(
     origin = None if checkpoints.has_state() else recipe.training.warm_start
     if origin is not None:
         sides, seed = (tokenizers.source, tokenizers.target), recipe.training.seed
-        console.print(warm_start(model, config, sides, Path(origin), seed), highlight=False)
+        console.print(warm_start(model, config, sides, Path(origin), seed), markup=False)
     run.begin(config, splits["train"], tokenizers.files())
     checkpoints.clean()
     record_start(run.path, splits, feeds, translator, step)

@@ -220,11 +220,12 @@ def test_the_history_of_a_run_in_pieces(in_pieces, unbroken):
             assert line[name] == other[name], name
 
 
-def test_more_epochs_go_on(copy, place):
+def test_more_epochs_and_steps_go_on(copy, place):
+    printed = place.train(copy, "training.epochs=4", "training.max_steps=33")
+    assert "Going on from update 30." in printed and "epoch 3/4" not in printed
     printed = place.train(copy, "training.epochs=4", "decoding.num_beams=1")
-    assert "Going on from update 30." in printed and "epoch 4/4" in printed
-    assert "epoch 3/4" not in printed
-    assert [line["step"] for line in history(copy)] == [10, 20, 30, 40]
+    assert "Going on from update 33." in printed and "epoch 4/4" in printed
+    assert [line["step"] for line in history(copy)] == [10, 20, 30, 33, 40]
     assert load_recipe(copy / "config.toml").training.epochs == 4
     assert Translator.load(copy).options.num_beams == 1
 

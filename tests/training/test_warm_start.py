@@ -106,6 +106,7 @@ def test_the_same_vocabulary_gives_the_same_model(tmp_path):
     assert "55 of 55 pieces are known, 0 new; 45 of 45" in said
 
 
+@pytest.mark.filterwarnings("ignore:Skipping nested container")
 def test_a_weight_file_of_no_run_is_taken_by_its_shapes(tmp_path):
     folder, tokenizers, old_model = a_run(tmp_path / "old")
     file = tmp_path / "taken.weights.h5"
