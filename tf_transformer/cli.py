@@ -17,6 +17,7 @@ from tf_transformer.data_verb import data
 from tf_transformer.errors import InputError
 from tf_transformer.export_verbs import check, export
 from tf_transformer.rooms import need
+from tf_transformer.serving_verbs import serve
 from tf_transformer.tokenizer_verbs import tokenize, vocabulary
 
 app = typer.Typer(
@@ -137,6 +138,7 @@ def evaluate(
 
 app.command()(export)
 app.command()(check)
+app.command()(serve)
 
 
 @app.command()
