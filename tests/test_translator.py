@@ -484,3 +484,11 @@ def test_a_path_that_is_no_run_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "none", tmp_path / "file"):
         with pytest.raises(InputError, match="not a run directory.*translator.json"):
             Translator.load(path)
+
+
+def test_a_stream_keeps_its_translator_alive():
+    translator = trained_translator()
+    found = translator.with_options(num_beams=2).stream(FRENCH[:1])
+    assert [one["text"] for one in found] == translator(FRENCH[:1])
+    pairs = translator.with_options(num_beams=2).score(list(zip(FRENCH, ENGLISH, strict=True))[:1])
+    assert [one["length"] > 1 for one in pairs] == [True]

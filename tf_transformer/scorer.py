@@ -81,7 +81,8 @@ class Scorer(tf.Module):
             Column("source", self.source_length, self.options.max_source_length),
             Column("target", self.target_length, self.options.max_target_length),
         )
-        return stream(answer or self.score_pairs, pairs, columns, **options)
+        # A generator of our own: a `tf.function` of a method does not keep its object alive.
+        yield from stream(answer or self.score_pairs, pairs, columns, **options)
 
     def function(self, name: str) -> Answer:
         """The TensorFlow function of that name, as `SavedTranslator.function` gives a signature."""

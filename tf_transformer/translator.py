@@ -76,7 +76,8 @@ class Translator(Scorer):
             options: `batching` and `watch` of `bulk.stream`.
         """
         column = Column("source", self.source_length, self.options.max_source_length)
-        return stream(answer or self.translate, texts, (column,), **options)
+        # A generator of our own: a `tf.function` of a method does not keep its object alive.
+        yield from stream(answer or self.translate, texts, (column,), **options)
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def translate(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
