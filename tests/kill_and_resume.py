@@ -54,6 +54,7 @@ class Training:
         self, recipe: str | Path, data: Path, run: Path, settings: tuple[str, ...]
     ) -> None:
         self.run = run
+        self.first_step = last_step(run)
         self.output = run.with_suffix(".txt")
         words = [
             "-m",
@@ -84,7 +85,8 @@ class Training:
             return " ".join(file.read().decode("utf-8", "replace").split())
 
     def trains(self) -> bool:
-        return "an epoch;" in self.said()
+        """It has come further than the one before it."""
+        return last_step(self.run) > self.first_step
 
     def writes(self) -> bool:
         folders = (self.run, self.run / "checkpoints", self.run / "checkpoints/state")
@@ -95,7 +97,7 @@ class Training:
         """The state of an epoch's end is there, its line of history is not."""
         found = re.search(r"(\d+) (batches|updates) an epoch;", self.said())
         step = last_step(self.run)
-        if not found or not step or step % int(found[1]):
+        if not found or not self.trains() or step % int(found[1]):
             return False
         history = self.run / "history.jsonl"
         return not history.exists() or f'"step": {step},' not in history.read_text()
