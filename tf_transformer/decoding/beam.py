@@ -25,6 +25,7 @@ from tf_transformer.decoding.hypotheses import (
 )
 from tf_transformer.decoding.rules import NONE, is_something
 from tf_transformer.decoding.search import Call, Extras, Search, SearchResult, State, call_step
+from tf_transformer.decoding.top import top_k
 
 
 class BeamSearch(Search):
@@ -99,7 +100,7 @@ class BeamSearch(Search):
         each = min(2 * beams, vocabulary_size)
         token_ids = tf.reshape(live.history.token_ids, [-1, call.longest])
         weights, appraise = self.weigh(call, logits, token_ids, index)
-        best, tokens = tf.math.top_k(weights, each)  # (R, C): the best of each hypothesis first
+        best, tokens = top_k(weights, each)  # (R, C): the best of each hypothesis first
         gains, model_gains = appraise(best, tokens)
         # A row that is done has no candidates: it keeps what it has while its neighbours go on.
         before = tf.where(tf.expand_dims(done, 1), NONE, live.ranks)

@@ -9,6 +9,7 @@ from tf_transformer.decoding.noise import fold, mix, uniform
 from tf_transformer.decoding.paths import Paths, PathSearch, best_first
 from tf_transformer.decoding.rules import is_something
 from tf_transformer.decoding.search import Call, SearchResult, State
+from tf_transformer.decoding.top import top_k
 
 
 class SamplingSearch(PathSearch):
@@ -70,8 +71,8 @@ class SamplingSearch(PathSearch):
         """A token at random, by its share."""
         values, ids = weights / self.temperature, None
         if self.top_k or self.top_p < 1:
-            size = tf.shape(values)[1]
-            values, ids = tf.math.top_k(values, tf.minimum(self.top_k or size, size))
+            size = values.shape[1]
+            values, ids = top_k(values, min(self.top_k or size, size))
         highest = tf.reduce_max(values, axis=1, keepdims=True)
         shares = tf.exp(values - tf.where(is_something(highest), highest, 0.0))
         if self.top_p < 1:
