@@ -153,6 +153,7 @@ def make_search(name, alpha=0.6, **ids):
     return search
 
 
+@pytest.mark.case("49")
 @pytest.mark.parametrize("alpha", [0.6, 0.0, -1.2])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SEARCHES)
@@ -177,6 +178,7 @@ def test_a_certain_sequence_is_found(name):
     assert [row[0].finished for row in found] == [True] * 3
 
 
+@pytest.mark.case("47")
 @pytest.mark.parametrize("name", SEARCHES)
 def test_rows_do_not_see_each_other_in_any_graph(name):
     language = draw("history", 12, 6, seed=13)

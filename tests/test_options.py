@@ -68,6 +68,7 @@ def test_a_run_directory_keeps_them(tmp_path):
     assert changed == DecodingOptions(**{**OTHER, "search": "beam", "min_length": 0})
 
 
+@pytest.mark.case("53")
 def test_the_limit_of_an_output():
     """The paper's source + 50; a x source + b, rounded; never above a limit; at least 1."""
     lengths = tf.constant([1, 2, 10, 61])
@@ -167,16 +168,29 @@ def test_what_is_reported_is_the_models_own_under_any_rules(translator):
         np.testing.assert_allclose(found.scores[row, k], score, **near)
 
 
-def test_a_sampled_sentence_is_as_if_it_were_alone(translator):
-    """Its draws follow from its own tokens: the same in any batch, other for other sentences."""
-    sampling = translator.with_options(search="sampling", num_beams=2, seed=4, top_k=30)
-    together = sampling.translate(tf.constant(FRENCH))["text"].numpy()
-    backwards = sampling.translate(tf.constant(FRENCH[::-1]))["text"].numpy()
-    np.testing.assert_array_equal(backwards[::-1], together)
-    for place in (0, 5):
-        alone = sampling.translate(tf.constant([FRENCH[place]]))["text"].numpy()
-        assert alone[0] == together[place]
-    reseeded = sampling.with_options(seed=5)
-    other = reseeded.translate(tf.constant(FRENCH))["text"].numpy()
-    assert (other != together).sum() > len(FRENCH) / 2
+@pytest.mark.case("47")
+@pytest.mark.case("51")
+@pytest.mark.parametrize("search", ["diverse", "sampling"])
+def test_a_sentence_is_as_if_it_were_alone(translator, search):
+    """Draws follow from its own tokens: the same in any batch; a blank text is one, whatever."""
+    options = dict(search=search, num_beams=2, seed=4, top_k=30, min_length=3, end_at_limit=True)
+    searching = translator.with_options(**options)
+    texts = [*FRENCH, "", "  "]
+    together = searching.translate(tf.constant(texts))
+    backwards = searching.translate(tf.constant(texts[::-1]))["text"].numpy()
+    said = together["text"].numpy()
+    np.testing.assert_array_equal(backwards[::-1], said)
+    for place in (0, 5, 8):
+        alone = searching.translate(tf.constant([texts[place]]))["text"].numpy()
+        assert alone[0] == said[place]
+    assert said[8:].tolist() == [b"", b""] and together["score"].numpy()[8:].tolist() == [0, 0]
+    assert searching.translate(tf.zeros([0], tf.string))["text"].shape == (0,)
+
+
+def test_another_seed_draws_something_else(translator):
     assert tokenizers()[0].vocabulary_size > 30
+    drawn = []
+    for seed in (4, 5):
+        sampling = translator.with_options(search="sampling", num_beams=1, seed=seed, top_k=30)
+        drawn.append(sampling.translate(tf.constant(FRENCH))["text"].numpy())
+    assert (drawn[0] != drawn[1]).sum() > len(FRENCH) / 2

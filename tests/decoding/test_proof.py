@@ -31,6 +31,7 @@ def problem(kind, penalty="gnmt"):
     return language, tasks, limits, alphas, beams
 
 
+@pytest.mark.case("43")
 @pytest.mark.parametrize("penalty", LENGTH_PENALTIES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_n_best_are_those_of_all_sequences(kind, penalty):
