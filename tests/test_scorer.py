@@ -150,8 +150,7 @@ def test_pairs_in_batches_are_scored_as_if_alone(trained, caplog):
     watched = []
     found = list(
         trained.score(
-            (source for source, _ in pairs),
-            (target for _, target in pairs),
+            iter(pairs),
             batching=Batching(batch_tokens=150),
             watch=lambda *told: watched.append(told),
         )
