@@ -80,7 +80,7 @@ def c_library_answers(
     """
     done = subprocess.run(
         [sys.executable, c_library.__file__, str(saved_model)],
-        input=json.dumps([_written(graph, request) for request in requests]),
+        input=json.dumps([as_program_input(graph, request) for request in requests]),
         # A GPU's memory is this process's, all of it by default.
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
         capture_output=True,
@@ -95,18 +95,8 @@ def c_library_answers(
     return [_read(answer) for answer in json.loads(done.stdout)]
 
 
-def reason(error: Exception) -> str:
-    """The line of an error that tells what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    telling = [line for line in lines if line and line != "Graph execution error:"]
-    return telling[0] if telling else type(error).__name__
-
-
-def _type(values: np.ndarray) -> tf.DType:
-    return tf.string if values.dtype == object else tf.dtypes.as_dtype(values.dtype)
-
-
-def _written(graph: MetaGraph, request: Request) -> dict[str, Any]:
+def as_program_input(graph: MetaGraph, request: Request) -> dict[str, Any]:
+    """A request as the program `c_library` reads it."""
     signature = graph.signature_def[request.signature]
     inputs = {}
     for key, values in request.inputs.items():
@@ -116,6 +106,17 @@ def _written(graph: MetaGraph, request: Request) -> dict[str, Any]:
         kind = _type(values).as_datatype_enum
         inputs[signature.inputs[key].name] = [kind, list(values.shape), flat]
     return {"inputs": inputs, "outputs": {k: t.name for k, t in signature.outputs.items()}}
+
+
+def reason(error: Exception) -> str:
+    """The line of an error that tells what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    telling = [line for line in lines if line and line != "Graph execution error:"]
+    return telling[0] if telling else type(error).__name__
+
+
+def _type(values: np.ndarray) -> tf.DType:
+    return tf.string if values.dtype == object else tf.dtypes.as_dtype(values.dtype)
 
 
 def _read(answer: dict[str, Any]) -> Answer:

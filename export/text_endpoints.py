@@ -51,24 +51,31 @@ def translate_n_best(parts: Parts) -> Endpoint:
 
 
 def translate_with_alignments(parts: Parts) -> Endpoint:
-    """`text` (B,) -> as `translate`, and where the translation comes from.
+    """`text` (B,) -> the best of `translate_n_best`, and where it comes from.
 
     `alignment` (B,) says in Pharaoh's format, "0-0 1-2", which source word each word was written
-    from; words are what blanks separate. `piece_alignment` (B, T) says it of pieces, -1 behind the
-    last: of `target_pieces` (B, T) as places in `source_pieces` (B, S), "" behind the last.
+    from; words are what blanks separate. `word_alignment` (B, T) says the same in numbers, -1 for
+    none; `piece_alignment` (B, T) says it of `pieces` (B, T), the translation's, as places in
+    `source_pieces` (B, S); `token_log_probs` (B, T) are the pieces'. Behind the last stands -1, ""
+    or 0.
     """
-    most = parts.options.max_target_length
+    longest, most = parts.options.max_source_length, parts.options.max_target_length
 
     def answer(text: tf.Tensor) -> Tensors:
         found = parts.translate_with_alignments(text)
+        best = {name: found[name][:, 0] for name in ("piece_alignment", "word_alignment")}
         return {
             "text": found["texts"][:, 0],
             "score": finite(found["scores"][:, 0]),
+            "log_prob": finite(found["log_probs"][:, 0]),
+            "length": found["lengths"][:, 0],
+            "finished": found["finished"][:, 0],
             "truncated": found["truncated"],
-            "alignment": pharaoh(found["word_alignment"][:, 0]),
-            "source_pieces": widened(found["source_pieces"], parts.options.max_source_length, ""),
-            "target_pieces": widened(found["pieces"][:, 0], most, ""),
-            "piece_alignment": widened(found["piece_alignment"][:, 0], most, -1),
+            "alignment": pharaoh(best["word_alignment"]),
+            "source_pieces": widened(found["source_pieces"], longest, ""),
+            "pieces": widened(found["pieces"][:, 0], most, ""),
+            "token_log_probs": widened(finite(found["token_log_probs"][:, 0]), most, 0.0),
+            **{name: widened(places, most, -1) for name, places in best.items()},
         }
 
     return Endpoint([TEXT], answer, of_texts)
@@ -130,8 +137,9 @@ def score(parts: Parts) -> Endpoint:
     """`source`, `target` (B,) -> how likely the model holds each translation for.
 
     `log_prob` (B,), its sum over tokens; `score` (B,), the same normalised by length as `translate`
-    has it; `token_log_probs` (B, T), 0 behind the last; `length` (B,), END counts; `truncated`
-    (B,): one of the two was longer than the model reads.
+    has it; `token_log_probs` (B, T) of `pieces` (B, T), 0 and "" behind the last; `length` (B,),
+    END counts; `truncated` (B,): one of the two was longer than the model reads; `finished` (B,) is
+    false where that was the target: of it END is not asked.
     """
     most = parts.options.max_target_length
 
@@ -141,7 +149,9 @@ def score(parts: Parts) -> Endpoint:
             "log_prob": finite(found["log_prob"]),
             "score": finite(found["score"]),
             "token_log_probs": widened(finite(found["token_log_probs"]), most, 0.0),
+            "pieces": widened(found["pieces"], most, ""),
             "length": found["length"],
+            "finished": found["finished"],
             "truncated": parts.encode_source(source).truncated | ~found["finished"],
         }
 

@@ -21,7 +21,7 @@ from training.evaluate import score
 from training.recipe import load_recipe
 
 VERBS = "demo data train average translate score tokenize vocabulary evaluate export check".split()
-VERBS += ["serve", "report", "info"]
+VERBS += ["serve", "request", "report", "info"]
 SOURCES = [pair[0] for pair in VALID]
 
 

@@ -64,9 +64,10 @@ def translate(
     lines = iter_lines(source, name="standard input" if input is None else None, errors="replace")
     changes = decoding_changes(beam, alpha, alignment_layer=alignment_layer)
     translator = open_model(model, op_threads=1, **changes)
+    function = _function(shown, json)
     if n_best:
-        translator = _with_beams(translator, n_best, beam)
-    answer = _small(translator.function(_function(shown, json)))
+        translator = _with_beams(translator, n_best, beam, function)
+    answer = _small(translator.function(function))
     batching = _batching(batch_tokens, threads, typed=input is None and sys.stdin.isatty())
 
     def told(found: Iterable[Any]) -> Iterator[str]:
@@ -153,11 +154,11 @@ class Total:
         return f"{said}, perplexity {perplexity:,.4f} a token"
 
 
-def _with_beams(translator: Any, n_best: int, asked: int | None) -> Any:
-    """With beams for so many hypotheses; how many an export has is fixed."""
+def _with_beams(translator: Any, n_best: int, asked: int | None, function: str) -> Any:
+    """With beams for so many hypotheses; how many an export gives is fixed."""
     if asked is not None and n_best > asked:
         raise InputError(f"--n-best must be at most --beam. Received: {n_best} and {asked}")
-    return translator.with_beams(n_best)
+    return translator.with_beams(n_best, function)
 
 
 def _function(shown: Any, json: bool) -> str:

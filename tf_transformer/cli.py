@@ -17,8 +17,9 @@ from tf_transformer.data_verb import data
 from tf_transformer.errors import InputError
 from tf_transformer.export_verbs import check, export
 from tf_transformer.rooms import need
-from tf_transformer.serving_verbs import serve
+from tf_transformer.serving_verbs import request, serve
 from tf_transformer.tokenizer_verbs import tokenize, vocabulary
+from tf_transformer.train_verbs import find_batch_size, train
 
 app = typer.Typer(
     name="tf-transformer",
@@ -58,25 +59,8 @@ def demo(
 app.command()(data)
 
 
-@app.command()
-def train(
-    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a bundled recipe.")],
-    run: Annotated[Path, typer.Option(help="Run directory: new, or one to go on with.")],
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with train.src, train.tgt, valid.*, ...")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Wins over the recipe; repeat for more."),
-    ] = None,
-) -> None:
-    """Train a model; the same command goes on where it stopped.
-
-    The bundled recipes are commented, each is the manual of its keys.
-    """
-    chosen = need("training.recipe").load_recipe(recipe, set_ or [])
-    _tensorflow()
-    need("training.train").train(chosen, data, run, Console())
+app.command()(train)
+app.command()(find_batch_size)
 
 
 @app.command()
@@ -139,6 +123,7 @@ def evaluate(
 app.command()(export)
 app.command()(check)
 app.command()(serve)
+app.command()(request)
 
 
 @app.command()

@@ -55,4 +55,5 @@ class LineProgress:
 
     def _speed(self) -> str:
         seconds = max(time.perf_counter() - self._began, 1e-9)
-        return f"{self._lines / seconds:,.1f} lines/s, {self._tokens / seconds:,.0f} tokens/s"
+        lines = f"{self._lines / seconds:,.1f} lines/s"
+        return f"{lines}, {self._tokens / seconds:,.0f} tokens/s" if self._tokens else lines

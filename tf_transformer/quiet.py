@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def load_tensorflow(op_threads: int | None = None) -> None:
+def load_tensorflow(op_threads: int | None = None, start: bool = True) -> None:
     """Imports TensorFlow and finds the devices; what its C++ prints meanwhile is not shown.
 
     With TF_CPP_MIN_LOG_LEVEL set by the user everything is shown.
@@ -16,6 +16,7 @@ def load_tensorflow(op_threads: int | None = None) -> None:
     Args:
         op_threads: threads of one operation; default one a core. Nothing if TensorFlow is at work
             already.
+        start: begin to use it too; after that neither devices can be divided nor workers joined.
     """
     if op_threads is not None:
         # Read when the runtime starts; the user's own choice stays.
@@ -29,7 +30,8 @@ def load_tensorflow(op_threads: int | None = None) -> None:
         import tensorflow as tf
 
         tf.config.list_physical_devices()
-        tf.constant(0)  # the first op starts the runtime, which talks as well
+        if start:
+            tf.constant(0)  # the first op starts the runtime, which talks as well
     tf.get_logger().setLevel("ERROR")
     warnings.filterwarnings("ignore", module="keras")
     from absl import logging as absl_logging

@@ -16,7 +16,8 @@ from tf_transformer.run_files import TRANSLATOR_FILE
 from tf_transformer.translator import Translator
 
 SIGNATURE = "serving_default"
-# What is not called with `text` alone.
+# What is called otherwise than in Python, and what is not asked with `text` alone.
+_SIGNATURES = {"score_pairs": "score"}
 _INPUTS = {"score_pairs": ("source", "target"), "align_pairs": ("source", "target")}
 METADATA_FILE = "assets.extra/metadata.json"
 _GRAPH_FILE = "saved_model.pb"
@@ -118,7 +119,7 @@ class SavedTranslator:
         """
         if name == "translate":  # whatever it is called: it is the default
             return self.translate
-        found = self._loaded.signatures.get(name)
+        found = self._loaded.signatures.get(_SIGNATURES.get(name, name))
         if found is None:
             raise InputError(
                 f"{self.directory} has no signature {name}: give the run directory, or export it "
@@ -127,13 +128,19 @@ class SavedTranslator:
         inputs = _INPUTS.get(name, ("text",))
         return lambda *texts: found(**dict(zip(inputs, texts, strict=True)))
 
-    def with_beams(self, least: int) -> "SavedTranslator":
-        """Itself, if it has so many beams; InputError else, as its graph is what it is."""
-        beams = self.metadata.get("decoding", {}).get("num_beams", least)
+    def with_beams(self, least: int, name: str = "translate_n_best") -> "SavedTranslator":
+        """Itself, if its signature `name` gives so many hypotheses: its graph is what it is.
+
+        Raises:
+            InputError: it gives fewer, or is not there.
+        """
+        self.function(name)
+        outputs = self._loaded.signatures[_SIGNATURES.get(name, name)].structured_outputs
+        beams = outputs["texts"].shape[1] if "texts" in outputs else 1
         if beams < least:
             raise InputError(
-                f"{self.directory} was exported with {beams} beams: give the run directory, or "
-                f"export it again with more. Received: {least} hypotheses"
+                f"{name} of {self.directory} gives {beams} hypotheses of a text: give the run "
+                f"directory, or export it again with more beams. Received: {least} hypotheses"
             )
         return self
 

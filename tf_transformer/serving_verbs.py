@@ -1,12 +1,20 @@
-"""The verbs of a model at work: `serve`."""
+"""The verbs of a model at work: `serve` and `request`."""
 
+import logging
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tf_transformer.cli_options import Input, Output
+from tf_transformer.errors import InputError
 from tf_transformer.quiet import load_tensorflow
 from tf_transformer.rooms import need
+
+_log = logging.getLogger(__name__)
 
 
 def serve(
@@ -47,4 +55,66 @@ def serve(
         queue=queue,
         max_bytes=max_bytes,
         poll_seconds=poll_seconds,
+    )
+
+
+def request(
+    address: Annotated[
+        str, typer.Argument(metavar="HOST:PORT", help="Of gRPC; with --rest of REST, or a URL.")
+    ],
+    input: Input = None,
+    output: Output = None,
+    rest: Annotated[bool, typer.Option("--rest", help="Over REST instead of gRPC.")] = False,
+    tls: Annotated[bool, typer.Option("--tls", help="Over an encrypted connection.")] = False,
+    model: Annotated[str, typer.Option(help="What the server calls the model.")] = "model",
+    version: Annotated[
+        int | None, typer.Option(min=0, help="A number; default the server's newest.")
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Lines of one request.")] = 32,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds to wait for an answer, retries counted.")
+    ] = 60.0,
+) -> None:
+    """Translate text at a model server, TensorFlow Serving or `serve`: a line in, a line out.
+
+    A few requests are on their way at the same time; the order stays. A server that starts or has a
+    full queue is asked again. A line that is longer than the model's limit is cut, with a warning.
+    """
+    from tf_transformer.lines import clean_line, count_lines, iter_lines, write_lines
+    from tf_transformer.progress import LineProgress
+
+    if not re.fullmatch(r"\S+:[0-9]+" if not rest else r"\S+", address):
+        raise InputError(
+            f"The address must be HOST:PORT, as in localhost:8500. Received: {address}"
+        )
+    source: Any = sys.stdin.buffer if input is None else input
+    lines = iter_lines(source, name="standard input" if input is None else None, errors="replace")
+    load_tensorflow()
+    how: dict[str, Any] = {"model": model, "version": version, "timeout": timeout}
+    client = _client(address, rest, tls, how)
+    progress = LineProgress(
+        output is not None or not sys.stdout.isatty(),
+        None if input is None else lambda: count_lines(input),
+    )
+
+    def told() -> Iterator[str]:
+        for number, row in enumerate(client.stream(map(clean_line, lines), batch), 1):
+            if row.get("truncated"):
+                _log.warning("Line %d is longer than the model reads: it is cut.", number)
+            progress.advance(1, 0)
+            yield clean_line(row["text"])
+
+    try:
+        with client, progress:
+            write_lines(sys.stdout.buffer if output is None else output, told())
+    except need("export").ServerError as error:
+        raise InputError(f"No translation from {error}") from error
+
+
+def _client(address: str, rest: bool, tls: bool, how: dict[str, Any]) -> Any:
+    export = need("export")
+    if not rest:
+        return export.Client(address, tls=tls, **how)
+    return export.RestClient(
+        f"https://{address}" if tls and "://" not in address else address, **how
     )

@@ -54,8 +54,13 @@ class Translator(Scorer):
         options = dataclasses.replace(self.options, **changes)
         return Translator(self.model, self.tokenizers.source, self.tokenizers.target, options)
 
-    def with_beams(self, least: int) -> "Translator":
-        """The same with at least so many hypotheses; greedy search becomes beam search."""
+    def with_beams(self, least: int, name: str = "translate_n_best") -> "Translator":
+        """The same with at least so many hypotheses; greedy search becomes beam search.
+
+        Args:
+            least: so many.
+            name: of the function that gives them; here every one can.
+        """
         if self._search.num_beams >= least:
             return self
         search = "beam" if self.options.search == "greedy" else self.options.search

@@ -31,15 +31,17 @@ class Checkpoints:
     Args:
         run: the run directory.
         model: a compiled model; its optimizer is saved with it.
+        writes: False for a process that must not, as another one does.
 
     Attributes:
         state: counters and history, of now.
     """
 
-    def __init__(self, run: Path, model: keras.Model) -> None:
+    def __init__(self, run: Path, model: keras.Model, writes: bool = True) -> None:
         self.folder = run / "checkpoints"  # made when there is something to keep
         self.run = run
         self.model = model
+        self.writes = writes
         self.state = RunState()
         self._saved: tuple[int, int] | None = None
         # An unbuilt optimizer has no place for its moments: it must be built before they are read.
@@ -92,16 +94,19 @@ class Checkpoints:
         Raises:
             InputError: a weight is NaN or infinite; the states before stay.
         """
-        folder = self.folder / "state"
-        folder.mkdir(parents=True, exist_ok=True)
-        facts = dataclasses.asdict(self.state)
-        write_state(folder / f"step-{self.step}.npz", map(_to_numpy, self._variables()), facts)
+        if self.writes:
+            folder = self.folder / "state"
+            folder.mkdir(parents=True, exist_ok=True)
+            facts = dataclasses.asdict(self.state)
+            write_state(folder / f"step-{self.step}.npz", map(_to_numpy, self.variables()), facts)
+            for old in _numbered(folder, ".npz")[:-_STATES]:
+                old.unlink()
         self._saved = (self.state.step, len(self.state.history))
-        for old in _numbered(folder, ".npz")[:-_STATES]:
-            old.unlink()
 
     def save_weights(self) -> None:
         """Writes this step's weights, beside and renamed; their average where one is kept."""
+        if not self.writes:
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         with averaged_weights(self.model):
             save_weights(self.model, self.folder, f"step-{self.step}.weights.h5")
@@ -128,14 +133,15 @@ class Checkpoints:
             if _number(path) > self.step:
                 path.unlink()
 
-    def _variables(self) -> Iterator[Any]:
+    def variables(self) -> Iterator[Any]:
+        """All that a state holds of model and optimizer, in the order of its file."""
         # `variables` has the random generators of dropout, `weights` has not.
         yield from self.model.variables
         yield from self.model.optimizer.variables
 
     def _read(self, path: Path) -> None:
         try:
-            for variable, array in zip(self._variables(), read_arrays(path), strict=True):
+            for variable, array in zip(self.variables(), read_arrays(path), strict=True):
                 variable.assign(array.astype(variable.dtype, casting="equiv"))
             self.state = RunState(**read_facts(path))
             self._saved = (self.state.step, len(self.state.history))

@@ -1,6 +1,9 @@
 """The updates themselves: `model.fit` from the last update on, with everything around it."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import keras
 from rich.console import Console
@@ -11,9 +14,10 @@ from tf_transformer.translator import Translator
 from .attention_images import AttentionImages
 from .checkpoints import Checkpoints
 from .corpus import Corpus
+from .distribution import Distribution
 from .feed import Feed
 from .finite_loss import FiniteLoss
-from .keeper import Keeper
+from .keeper import Keeper, Line
 from .limits import Limits
 from .plots import EXTRA, can_draw
 from .progress import ProgressReport
@@ -34,6 +38,7 @@ def fit(
     valid: Corpus,
     checkpoints: Checkpoints,
     console: Console,
+    distribution: Distribution,
 ) -> None:
     """Makes the updates of the recipe that are still to be made.
 
@@ -45,25 +50,25 @@ def fit(
         valid: the sentences of the validation split.
         checkpoints: of the model; say which update comes next.
         console: where progress goes.
+        distribution: that the model was made for.
 
     Raises:
         InputError: the loss is no number.
         KeyboardInterrupt: Ctrl-C or SIGTERM; the state was saved.
     """
     last = last_update(recipe.training, len(feeds["train"]))
-    signals = StopSignals()
+    agree = distribution.any if distribution.has_peers else None
+    signals = StopSignals(agree)
     updates = Updates(checkpoints.state, feeds["train"], signals)
     finite = FiniteLoss(run, updates, translator)
     progress = ProgressReport(console, updates, last)
     logs = TensorBoardLogs(run / "logs", updates)
-    validation = Validation(translator, feeds["valid"], valid, recipe.evaluation)
-    readers = [progress.tell, logs.tell]
-    if not can_draw():
-        console.print(f"No attention images and curves: these need matplotlib ({EXTRA}).")
-    elif recipe.evaluation.samples:
-        readers.append(AttentionImages(translator, logs).tell)
-    keeper = Keeper(recipe, checkpoints, updates, finite, validation, readers, LiveReport(run))
-    limits = Limits(checkpoints.state, last, recipe.training.max_minutes)
+    validation = Validation(translator, feeds["valid"], valid, recipe.evaluation, distribution)
+    readers: list[Callable[[Line], None]] = [progress.tell, logs.tell]
+    readers += _images(recipe, translator, logs, console) if distribution.is_chief else []
+    report = LiveReport(run) if distribution.is_chief else _no_report
+    keeper = Keeper(recipe, checkpoints, updates, finite, validation, readers, report)
+    limits = Limits(checkpoints.state, last, recipe.training.max_minutes, agree or bool)
     callbacks: list[keras.callbacks.Callback] = [updates, finite, limits, progress, logs, keeper]
     for callback in callbacks:
         callback.set_model(translator.model)  # `fit` does as well, but there may be none
@@ -77,7 +82,10 @@ def fit(
             elif keeper.stops_early():
                 console.print(f"{_why_early(recipe, checkpoints)}: nothing to train.")
             else:
-                _fit_from(checkpoints.step, last, translator.model, feeds["train"], callbacks)
+                data = partial(distribution.dataset, feeds["train"])
+                _fit_from(
+                    checkpoints.step, last, len(feeds["train"]), translator.model, data, callbacks
+                )
                 if keeper.stops_early():
                     console.print(f"{_why_early(recipe, checkpoints)}.")
         except KeyboardInterrupt:
@@ -109,27 +117,41 @@ def last_update(settings: TrainingSettings, per_epoch: int) -> int:
 def _fit_from(
     step: int,
     last: int,
+    per_epoch: int,
     model: keras.Model,
-    feed: Feed,
+    data: Callable[[int], Any],
     callbacks: list[keras.callbacks.Callback],
 ) -> None:
     # Where a run goes on in the middle of an epoch, the rest of that epoch is a fit of its own.
-    epochs = -(-last // len(feed))
-    epoch, made = divmod(step, len(feed))
+    epochs = -(-last // per_epoch)
+    epoch, made = divmod(step, per_epoch)
     parts = [(epoch, epoch + 1), (epoch + 1, epochs)] if made else [(epoch, epochs)]
     model.stop_training = False
     for begin, end in parts:
         if begin < end and not model.stop_training:
             model.fit(
-                feed.dataset(step),
+                data(step),
                 initial_epoch=begin,
                 epochs=end,
-                steps_per_epoch=len(feed) - made,
+                steps_per_epoch=per_epoch - made,
                 callbacks=callbacks,
                 shuffle=False,  # the batches are
                 verbose=0,
             )
-            step, made = end * len(feed), 0
+            step, made = end * per_epoch, 0
+
+
+def _images(
+    recipe: Recipe, translator: Translator, logs: TensorBoardLogs, console: Console
+) -> list[Callable[[Line], None]]:
+    if not can_draw():
+        console.print(f"No attention images and curves: these need matplotlib ({EXTRA}).")
+        return []
+    return [AttentionImages(translator, logs).tell] if recipe.evaluation.samples else []
+
+
+def _no_report() -> None:
+    """What a process that does not write makes of one."""
 
 
 def _why_early(recipe: Recipe, checkpoints: Checkpoints) -> str:

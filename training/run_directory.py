@@ -22,6 +22,8 @@ _MAY_CHANGE = {
     "training.epochs",
     "training.max_steps",
     "training.max_minutes",
+    "training.strategy",
+    "training.replicas",
     "training.save_every_minutes",
     "training.patience",
     "training.keep_checkpoints",
@@ -73,7 +75,7 @@ class RunDirectory:
                 f"{before.source_vocabulary_size} and {before.target_vocabulary_size} ids, "
                 f"now {config.source_vocabulary_size} and {config.target_vocabulary_size}."
             )
-        if corpus_file.exists() and _read(corpus_file) != _summary(corpus):
+        if corpus_file.exists() and _read(corpus_file) != summary(corpus):
             raise InputError(
                 f"{self.path} holds a run on another corpus, and its vocabulary, than "
                 f"{corpus.name}: name the same text, or another directory, where "
@@ -92,7 +94,7 @@ class RunDirectory:
             for file, tokenizer in tokenizers.items():
                 tokenizer.save(self.path / file)
         config.to_json(self.path / CONFIG_FILE)
-        _write(self.path / CORPUS_FILE, json.dumps(_summary(corpus)) + "\n")
+        _write(self.path / CORPUS_FILE, json.dumps(summary(corpus)) + "\n")
         _write(self.path / RECIPE_FILE, self.recipe.to_toml())  # last: it makes a run of it
 
     def _compare(self, before: Recipe) -> None:
@@ -117,7 +119,8 @@ def _may_be_ours(name: str) -> bool:
     return name in {CONFIG_FILE, CORPUS_FILE, *ours} or (writing and name == RECIPE_FILE)
 
 
-def _summary(corpus: Corpus) -> dict[str, Any]:
+def summary(corpus: Corpus) -> dict[str, Any]:
+    """What tells one corpus from another, as JSON has it."""
     digest = hashlib.sha256()
     for side in (corpus.source, corpus.target):
         for sentence in side:

@@ -93,6 +93,8 @@ class TrainingSettings(Section):
     clip_norm: AboveZero | None = None
     precision: Literal["float32", "mixed_float16", "mixed_bfloat16"] = "float32"
     jit_compile: bool = False
+    strategy: Literal["none", "mirrored", "multi_worker"] = "none"
+    replicas: Positive | None = None
     warm_start: str | None = None
     freeze: Names = []
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
@@ -107,6 +109,12 @@ class TrainingSettings(Section):
     def batches_per_update(self) -> int:
         """How many batches make one update: as many as bring `update_tokens` together."""
         return -(-(self.update_tokens or self.batch_tokens) // self.batch_tokens)
+
+    @model_validator(mode="after")
+    def _count_replicas_of_one_machine(self) -> "TrainingSettings":
+        if self.replicas is not None and self.strategy != "mirrored":
+            raise InputError(f'`replicas` is of strategy = "mirrored"; received "{self.strategy}"')
+        return self
 
     @model_validator(mode="after")
     def _update_with_whole_batches(self) -> "TrainingSettings":

@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM stop a training between two updates, never inside one."""
 
 import signal
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -12,10 +13,16 @@ class StopSignals:
     made an update and a counter that has not cannot be gone on from. A second one does not wait;
     `held` then tells that what is in memory must not be saved. Outside the main thread signals
     stay whose they are.
+
+    Args:
+        agree: for one of several processes, whether any has the flag that it is given. All then
+            stop after the same update, and a first signal waits for one wherever it comes: who
+            left alone would leave the others waiting.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, agree: Callable[[bool], bool] | None = None) -> None:
         self.held = False
+        self._agree = agree
         self._waiting = False
         self._before: dict[int, Any] = {}
 
@@ -43,12 +50,12 @@ class StopSignals:
     def release(self) -> None:
         """It is counted; raises KeyboardInterrupt if a signal has come."""
         self.held = False
-        if self._waiting:
+        if self._waiting if self._agree is None else self._agree(self._waiting):
             self._waiting = False
             raise KeyboardInterrupt
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        if self.held and not self._waiting:
+        if (self.held or self._agree is not None) and not self._waiting:
             self._waiting = True
             return
         raise KeyboardInterrupt

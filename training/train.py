@@ -1,6 +1,7 @@
 """train(): from a recipe and a folder of parallel text to a run directory."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from .batching import Batches
 from .checkpoints import Checkpoints
 from .compiling import compiled
 from .corpus import Corpus
+from .distribution import Distribution
 from .evaluate import check_installed
 from .feed import Feed
 from .fitting import fit, last_update
 from .freezing import count_frozen
+from .peers import check_equal, run_directory_of, share_state, share_tokenizers
 from .provenance import record_final_weights, record_start
 from .recipe import Recipe
 from .report import REPORT_FILE, write_report
@@ -55,21 +58,39 @@ def train(
     options = DecodingOptions(**recipe.decoding.model_dump())
     if recipe.evaluation.bleu != "none":
         check_installed()  # not after the first epoch
-    run = RunDirectory(Path(run_dir), recipe)
+    distribution = Distribution.open(recipe.training, console.print)
     splits = read_splits(recipe.data, data_dir, corpora)
-    tokenizers = tokenizers_of(recipe.tokenizer, splits["train"], None if run.is_new else run.path)
+    with run_directory_of(distribution, Path(run_dir)) as path:
+        run = RunDirectory(path, recipe)
+        own_console = console if distribution.is_chief else Console(quiet=True)
+        return _train(recipe, options, run, splits, distribution, own_console)
+
+
+def _train(
+    recipe: Recipe,
+    options: DecodingOptions,
+    run: RunDirectory,
+    splits: dict[str, Corpus],
+    distribution: Distribution,
+    console: Console,
+) -> Translator:
+    check_equal(distribution, recipe, splits["train"])
+    known = None if run.is_new else run.path
+    make = partial(tokenizers_of, recipe.tokenizer, splits["train"], known)
+    tokenizers = share_tokenizers(distribution, make, recipe.tokenizer)
     feeds = {split: _feed(recipe, splits[split], tokenizers, split) for split in splits}
     last_update(recipe.training, len(feeds["train"]))  # refuses now what would fail later
     config = recipe.model.to_config(
         tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
     )
     run.compare(config, splits["train"])
-    model = compiled(recipe.training, config)
+    with distribution.scope():
+        model = compiled(recipe.training, config)
+        checkpoints = Checkpoints(run.path, model, distribution.is_chief)
     translator = Translator(model, tokenizers.source, tokenizers.target, options)
-    checkpoints = Checkpoints(run.path, model)
     step = checkpoints.restore()
     origin = None if checkpoints.has_state() else recipe.training.warm_start
-    if origin is not None:
+    if origin is not None and distribution.is_chief:
         sides, seed = (tokenizers.source, tokenizers.target), recipe.training.seed
         console.print(warm_start(model, config, sides, Path(origin), seed), markup=False)
     run.begin(config, splits["train"], tokenizers.files())
@@ -77,15 +98,20 @@ def train(
     record_start(run.path, splits, feeds, translator, step)
     if origin is not None:
         checkpoints.save_state()  # from here on the other run is not needed
+    share_state(distribution, checkpoints)
+    distribution.draw_apart(model)
     _describe(console, recipe, feeds["train"], model, step)
-    fit(recipe, run.path, translator, feeds, splits["valid"], checkpoints, console)
+    fit(recipe, run.path, translator, feeds, splits["valid"], checkpoints, console, distribution)
     files = _final_files(recipe, checkpoints)
-    which = "those of" if len(files) == 1 else "the mean of"
-    console.print(f"The final weights are {which} {', '.join(file.name for file in files)}.")
-    average(model, files)
+    if distribution.is_chief:
+        which = "those of" if len(files) == 1 else "the mean of"
+        console.print(f"The final weights are {which} {', '.join(file.name for file in files)}.")
+        average(model, files)
+    distribution.share(model.weights)
     translator.save(run.path, config)
-    record_final_weights(run.path, files, checkpoints.step)
-    write_report(run.path)
+    if distribution.is_chief:
+        record_final_weights(run.path, files, checkpoints.step)
+        write_report(run.path)
     console.print(f"The run is complete: {run.path}. What it was is told in {REPORT_FILE} there.")
     return Translator.load(run.path)
 

@@ -1,5 +1,6 @@
 """What the validation split says of a model in training: loss, BLEU, sample translations."""
 
+import json
 from typing import Any
 
 import keras
@@ -7,6 +8,7 @@ import keras
 from tf_transformer.translator import Translator
 
 from .corpus import Corpus
+from .distribution import Distribution
 from .ema import averaged_weights
 from .evaluate import corpus_bleu
 from .feed import Feed
@@ -22,15 +24,23 @@ class Validation:
         batches: the validation split.
         corpus: its sentences.
         settings: [evaluation].
+        distribution: of the training. The chief translates, and all are told what it found: what
+            follows from it, such as an early stop, is the same everywhere.
     """
 
     def __init__(
-        self, translator: Translator, batches: Feed, corpus: Corpus, settings: EvaluationSettings
+        self,
+        translator: Translator,
+        batches: Feed,
+        corpus: Corpus,
+        settings: EvaluationSettings,
+        distribution: Distribution | None = None,
     ) -> None:
         self.model: keras.Model = translator.model
         self.batches = batches
         self.corpus = corpus
         self.settings = settings
+        self.distribution = distribution or Distribution()
         search = "greedy" if settings.bleu == "none" else settings.bleu
         self.translator = translator.with_options(search=search)
 
@@ -39,13 +49,20 @@ class Validation:
 
         A sample has "source", "reference" and "translation".
         """
+        with averaged_weights(self.model):
+            dataset = self.distribution.dataset(self.batches, None)
+            steps = len(self.batches)
+            measured = self.model.evaluate(dataset, steps=steps, return_dict=True, verbose=0)
+            found: dict[str, Any] = {f"val_{name}": float(x) for name, x in measured.items()}
+            if self.distribution.is_chief:
+                found.update(self._translated())
+        return json.loads(self.distribution.tell(json.dumps(found).encode()))
+
+    def _translated(self) -> dict[str, Any]:
         number = len(self.corpus) if self.settings.bleu != "none" else self.settings.samples
         source, reference = self.corpus.source[:number], self.corpus.target[:number]
-        with averaged_weights(self.model):
-            dataset = self.batches.dataset(None)
-            measured = self.model.evaluate(dataset, return_dict=True, verbose=0)
-            translations = self.translator(source)
-        found: dict[str, Any] = {f"val_{name}": float(x) for name, x in measured.items()}
+        translations = self.translator(source)
+        found: dict[str, Any] = {}
         if self.settings.bleu != "none":
             bleu, signature = corpus_bleu(translations, reference)
             found.update(val_bleu=bleu.score, bleu_signature=signature)

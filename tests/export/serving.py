@@ -1,6 +1,7 @@
 """A development server in a test, and requests to it."""
 
 import shutil
+import socket
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,13 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 MODEL = "tiny"
+
+
+def free_port() -> int:
+    """Nobody has it now; a server that is started again needs one that is known before."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def predict_request(texts: Iterable[Any], **spec: Any) -> predict_pb2.PredictRequest:

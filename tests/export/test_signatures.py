@@ -38,11 +38,16 @@ EXPECTED = {
         {
             "text": TEXT,
             "score": SCORE,
+            "log_prob": SCORE,
+            "length": LENGTH,
+            "finished": TRUNCATED,
             "truncated": TRUNCATED,
             "alignment": TEXT,
             "source_pieces": ("string", [-1, S]),
-            "target_pieces": ("string", [-1, T]),
+            "pieces": ("string", [-1, T]),
+            "token_log_probs": ("float32", [-1, T]),
             "piece_alignment": ("int32", [-1, T]),
+            "word_alignment": ("int32", [-1, T]),
         },
     ),
     "translate_with_options": (
@@ -69,7 +74,9 @@ EXPECTED = {
             "log_prob": SCORE,
             "score": SCORE,
             "token_log_probs": ("float32", [-1, T]),
+            "pieces": ("string", [-1, T]),
             "length": LENGTH,
+            "finished": TRUNCATED,
             "truncated": TRUNCATED,
         },
     ),
@@ -190,18 +197,24 @@ def test_alignments_are_of_the_translation(session: SessionModel, translator: Tr
     texts = as_strings([*FRENCH, ""])
     found = session("translate_with_alignments", {"text": texts})
     expected = translator.translate_with_alignments(tf.constant(texts))
-    np.testing.assert_array_equal(found["text"], session("translate", {"text": texts})["text"])
+    best = session("translate_n_best", {"text": texts})
+    for one, all_ in (("text", "texts"), ("score", "scores"), ("log_prob", "log_probs")):
+        np.testing.assert_array_equal(found[one], best[all_][:, 0])
+    np.testing.assert_array_equal(found["length"], best["lengths"][:, 0])
+    total = found["token_log_probs"].sum(axis=1)
+    np.testing.assert_allclose(total, found["log_prob"], rtol=1e-4)
     for row, text in enumerate([*FRENCH, ""]):
         pieces = [*tokenizers()[0].pieces(text), "</s>"]
         assert found["source_pieces"][row, : len(pieces)].tolist() == [x.encode() for x in pieces]
         assert not any(found["source_pieces"][row, len(pieces) :])
-        target = [x.decode() for x in found["target_pieces"][row] if x not in (b"", b"</s>")]
+        target = [x.decode() for x in found["pieces"][row] if x not in (b"", b"</s>")]
         spelt = "".join(target).replace("\u2581", " ").strip()
         assert spelt == found["text"][row].decode()
         links = found["piece_alignment"][row]
         assert ((links >= 0) == (np.arange(T) < len(target))).all()
         assert (links < len(pieces) - 1).all(), "no word comes from the end sign"
         words = expected["word_alignment"].numpy()[row, 0]
+        np.testing.assert_array_equal(found["word_alignment"][row, : len(words)], words)
         line = " ".join(f"{source}-{place}" for place, source in enumerate(words) if source >= 0)
         assert found["alignment"][row].decode() == line
         of_words = [int(link.split("-")[1]) for link in line.split()]

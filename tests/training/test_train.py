@@ -211,6 +211,29 @@ def test_a_run_with_sampled_subwords_in_pieces_is_the_unbroken_run(unbroken, pla
     assert any(not np.array_equal(values, plain[key]) for key, values in whole.items())
 
 
+def test_skipped_updates_and_groups_of_batches_in_pieces(place, tmp_path, monkeypatch):
+    """What float16's loss scale skips is counted, so that no batch is seen again; the rate is not
+    moved by it. Two batches make an update, and the stop is in the middle of an epoch."""
+
+    class TooLarge(keras.optimizers.LossScaleOptimizer):
+        def __init__(self, inner_optimizer):
+            super().__init__(inner_optimizer, initial_scale=2.0**22)
+
+    monkeypatch.setattr(keras.optimizers, "LossScaleOptimizer", TooLarge)
+    settings = ("training.precision=mixed_float16", "training.update_tokens=320")
+    place.train(tmp_path / "whole", *settings, "training.max_steps=8")
+    place.train(tmp_path / "pieces", *settings, "training.max_steps=3")
+    printed = place.train(tmp_path / "pieces", *settings, "training.max_steps=8")
+    assert "10 batches in 5 updates an epoch" in printed and "Going on from update 3." in printed
+    last = history(tmp_path / "whole")[-1]
+    made = last["learning_rate"] / (16**-0.5 * 20**-1.5)  # the rate rises with every update
+    assert last["step"] == 8 and made == pytest.approx(round(made)) and 0 < round(made) < 8
+    pieces, whole = (
+        weights_in(tmp_path / name / "model.weights.h5") for name in ("pieces", "whole")
+    )
+    assert_equal_weights(pieces, whole)
+
+
 def test_the_history_of_a_run_in_pieces(in_pieces, unbroken):
     """Epoch 2 was stopped in the middle and epoch 3 while it was measured: whole all the same."""
     ours, whole = history(in_pieces[0]), history(unbroken[0])
