@@ -68,7 +68,7 @@ def draw_masks(figure: "Figure") -> None:
 
 def draw_schedule(figure: "Figure") -> None:
     """Section 5.3: the learning rate of base and big, and of a longer warm-up."""
-    schedule = need("training.schedule").TransformerSchedule
+    schedule = need("training.optimizers.schedule").TransformerSchedule
     axes = figure.subplots()
     updates = np.arange(1, 40_001)
     for name, hidden_dim, warmup in (

@@ -23,11 +23,11 @@ from tf_transformer import (
     build_transformer,
 )
 from tf_transformer.layers.positions import LearnedPositions, SinusoidalHalves, SinusoidalPositions
-from training.adafactor import Adafactor
-from training.losses import SmoothedCrossEntropy
-from training.metrics import Perplexity, TokenAccuracy, TokenNLL
-from training.optimizer import FusedAdam, FusedAdamW
-from training.schedule import (
+from training.objective.losses import SmoothedCrossEntropy
+from training.objective.metrics import Perplexity, TokenAccuracy, TokenNLL
+from training.optimizers.adafactor import Adafactor
+from training.optimizers.optimizer import FusedAdam, FusedAdamW
+from training.optimizers.schedule import (
     ConstantRate,
     CosineDecay,
     InverseSquareRoot,
@@ -221,7 +221,7 @@ def test_the_next_step_of_training_is_the_same(saved, name):
 
 def test_the_losses_may_be_the_first_import():
     """The package registers them; they import the package."""
-    code = "from training.losses import SmoothedCrossEntropy"
+    code = "from training.objective.losses import SmoothedCrossEntropy"
     root = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2_000:]

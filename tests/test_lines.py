@@ -333,7 +333,7 @@ def test_lines_need_no_tensorflow():
         "import sys; sys.argv[0] = 'tf-transformer'\n"  # the command line's own import
         "import tf_transformer.lines, training.recipe\n"
         "print([name for name in ('tensorflow', 'keras', 'numpy') if name in sys.modules])\n"
-        "import training.corpus\n"
+        "import training.corpora.corpus\n"
         "print([name for name in ('tensorflow', 'keras') if name in sys.modules])"
     )
     root = Path(__file__).parents[1]

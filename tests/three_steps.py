@@ -10,8 +10,8 @@ import keras
 import numpy as np
 
 from tf_transformer import TransformerConfig, build_transformer
-from training.losses import SmoothedCrossEntropy
-from training.schedule import TransformerSchedule
+from training.objective.losses import SmoothedCrossEntropy
+from training.optimizers.schedule import TransformerSchedule
 
 IDS = {
     "encoder_token_ids": np.array([[4, 9, 7, 11, 3, 0], [5, 3, 0, 0, 0, 0]], "int32"),

@@ -88,7 +88,7 @@ def average(
         raise InputError("Give --out with a new place, or --in-place.")
     _tensorflow()
     place = None if in_place else out
-    need("training.averaging").average_run(run, weights or [], last, place, Console())
+    need("training.keeping.averaging").average_run(run, weights or [], last, place, Console())
 
 
 app.command()(translate)
@@ -138,7 +138,7 @@ def report(
     Training writes it too. It opens without a network, so it can be sent as it is.
     """
     _tensorflow()
-    path = need("training.report").write_report(run, export)
+    path = need("training.reporting.report").write_report(run, export)
     Console().print(f"Written: [bold]{escape(str(path))}[/bold]")
 
 

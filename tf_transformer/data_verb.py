@@ -27,11 +27,11 @@ def data(
 
     What breaks off or is stopped goes on by the same command.
     """
-    fetching, console = need("training.fetch_corpus"), Console()
+    fetching, console = need("training.fetching.fetch_corpus"), Console()
     if name is None:
         fetching.show_catalogue(console)
         return
-    entry = need("training.catalogue").find(name)
+    entry = need("training.fetching.catalogue").find(name)
     console.print(
         f"[bold]{escape(entry.title)}[/bold]\n{escape(entry.about)}\n\n"
         f"[bold]Licence:[/bold] {escape(' '.join(entry.licence.split()))}\n"

@@ -9,7 +9,7 @@ from types import ModuleType
 
 
 def room(name: str) -> ModuleType | None:
-    """The module `name`, such as `"training.losses"`, of this very installation, or None.
+    """The module `name`, such as `"training.objective.losses"`, of this very installation, or None.
 
     A folder of the same name that belongs to somebody else is never taken for ours.
     """
@@ -38,9 +38,9 @@ def need(name: str) -> ModuleType:
 def register_keras_classes() -> None:
     """Imports what compiled models name in their files: losses, metrics, schedules."""
     for module in (
-        "training.losses",
-        "training.metrics",
-        "training.optimizer",
-        "training.schedule",
+        "training.objective.losses",
+        "training.objective.metrics",
+        "training.optimizers.optimizer",
+        "training.optimizers.schedule",
     ):
         room(module)

@@ -109,7 +109,7 @@ def vocabulary(
         "encoding_errors": encoding_errors,
     }
     _tensorflow()
-    learn = need("training.vocabulary").learn_vocabulary
+    learn = need("training.corpora.vocabulary").learn_vocabulary
     console = Console(stderr=True, highlight=False)
     with console.status("Learning a vocabulary"):
         told = learn(files, output, **{k: v for k, v in given.items() if v is not None})

@@ -62,7 +62,7 @@ def find_batch_size(
     if chosen.training.strategy == "multi_worker":
         raise InputError("Batch sizes are tried on one machine: --strategy none or mirrored.")
     limit = None if memory is None else int(memory * 2**30)
-    need("training.batch_size").find_batch_size(chosen, Console(), limit)
+    need("training.devices.batch_size").find_batch_size(chosen, Console(), limit)
 
 
 def _recipe(name: str, set_: list[str] | None, strategy: str | None) -> Any:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import tf_transformer  # noqa: F401
 
 if TYPE_CHECKING:
-    from .adafactor import Adafactor
-    from .batching import Batches
-    from .corpus import Corpus, mix
-    from .ema import averaged_weights
-    from .losses import SmoothedCrossEntropy
-    from .metrics import Perplexity, TokenAccuracy, TokenNLL
-    from .optimizer import OPTIMIZERS, FusedAdam, FusedAdamW
-    from .pairs import corpus_of
-    from .reading import read_pairs, read_split, read_tsv
-    from .recipe import Recipe, load_recipe
-    from .schedule import (
+    from .batches.batching import Batches
+    from .corpora.corpus import Corpus, mix
+    from .corpora.pairs import corpus_of
+    from .corpora.reading import read_pairs, read_split, read_tsv
+    from .objective.losses import SmoothedCrossEntropy
+    from .objective.metrics import Perplexity, TokenAccuracy, TokenNLL
+    from .optimizers.adafactor import Adafactor
+    from .optimizers.ema import averaged_weights
+    from .optimizers.optimizer import OPTIMIZERS, FusedAdam, FusedAdamW
+    from .optimizers.schedule import (
         SCHEDULES,
         ConstantRate,
         CosineDecay,
@@ -28,32 +27,33 @@ if TYPE_CHECKING:
         LinearDecay,
         TransformerSchedule,
     )
+    from .recipe import Recipe, load_recipe
 
 _HOMES = {
-    "Adafactor": ".adafactor",
-    "Batches": ".batching",
-    "Corpus": ".corpus",
-    "averaged_weights": ".ema",
-    "corpus_of": ".pairs",
-    "mix": ".corpus",
-    "read_pairs": ".reading",
-    "read_split": ".reading",
-    "read_tsv": ".reading",
-    "SmoothedCrossEntropy": ".losses",
-    "OPTIMIZERS": ".optimizer",
-    "FusedAdam": ".optimizer",
-    "FusedAdamW": ".optimizer",
-    "Perplexity": ".metrics",
-    "TokenAccuracy": ".metrics",
-    "TokenNLL": ".metrics",
+    "Adafactor": ".optimizers.adafactor",
+    "Batches": ".batches.batching",
+    "Corpus": ".corpora.corpus",
+    "averaged_weights": ".optimizers.ema",
+    "corpus_of": ".corpora.pairs",
+    "mix": ".corpora.corpus",
+    "read_pairs": ".corpora.reading",
+    "read_split": ".corpora.reading",
+    "read_tsv": ".corpora.reading",
+    "SmoothedCrossEntropy": ".objective.losses",
+    "OPTIMIZERS": ".optimizers.optimizer",
+    "FusedAdam": ".optimizers.optimizer",
+    "FusedAdamW": ".optimizers.optimizer",
+    "Perplexity": ".objective.metrics",
+    "TokenAccuracy": ".objective.metrics",
+    "TokenNLL": ".objective.metrics",
     "Recipe": ".recipe",
     "load_recipe": ".recipe",
-    "SCHEDULES": ".schedule",
-    "ConstantRate": ".schedule",
-    "CosineDecay": ".schedule",
-    "InverseSquareRoot": ".schedule",
-    "LinearDecay": ".schedule",
-    "TransformerSchedule": ".schedule",
+    "SCHEDULES": ".optimizers.schedule",
+    "ConstantRate": ".optimizers.schedule",
+    "CosineDecay": ".optimizers.schedule",
+    "InverseSquareRoot": ".optimizers.schedule",
+    "LinearDecay": ".optimizers.schedule",
+    "TransformerSchedule": ".optimizers.schedule",
 }
 
 __all__ = [

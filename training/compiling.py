@@ -7,11 +7,11 @@ import keras
 from tf_transformer.config import TransformerConfig
 from tf_transformer.model import build_transformer, under_policy
 
-from .freezing import freeze
-from .losses import SmoothedCrossEntropy
-from .optimizer import OPTIMIZERS
-from .schedule import SCHEDULES, TransformerSchedule
-from .settings import TrainingSettings
+from .objective.losses import SmoothedCrossEntropy
+from .optimizers.freezing import freeze
+from .optimizers.optimizer import OPTIMIZERS
+from .optimizers.schedule import SCHEDULES, TransformerSchedule
+from .settings.sections import TrainingSettings
 from .trainer import Trainer
 
 

@@ -11,23 +11,23 @@ from rich.console import Console
 from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
 
-from .attention_images import AttentionImages
-from .checkpoints import Checkpoints
-from .corpus import Corpus
-from .distribution import Distribution
-from .feed import Feed
-from .finite_loss import FiniteLoss
-from .keeper import Keeper, Line
-from .limits import Limits
-from .plots import EXTRA, can_draw
-from .progress import ProgressReport
+from .batches.feed import Feed
+from .callbacks.attention_images import AttentionImages
+from .callbacks.finite_loss import FiniteLoss
+from .callbacks.keeper import Keeper, Line
+from .callbacks.limits import Limits
+from .callbacks.progress import ProgressReport
+from .callbacks.stop_signals import StopSignals
+from .callbacks.tensorboard import TensorBoardLogs
+from .callbacks.updates import Updates
+from .callbacks.validation import Validation
+from .corpora.corpus import Corpus
+from .devices.distribution import Distribution
+from .keeping.checkpoints import Checkpoints
 from .recipe import Recipe
-from .report import LiveReport
-from .settings import TrainingSettings
-from .stop_signals import StopSignals
-from .tensorboard import TensorBoardLogs
-from .updates import Updates
-from .validation import Validation
+from .reporting.plots import EXTRA, can_draw
+from .reporting.report import LiveReport
+from .settings.sections import TrainingSettings
 
 
 def fit(

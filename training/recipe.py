@@ -14,15 +14,15 @@ from pydantic_core import ErrorDetails
 from tf_transformer.errors import InputError
 from tf_transformer.lines import read_lines
 
-from .data_settings import DataSettings
-from .section import Section
-from .settings import (
+from .settings.data import DataSettings
+from .settings.section import Section
+from .settings.sections import (
     DecodingSettings,
     EvaluationSettings,
     ModelSettings,
     TrainingSettings,
 )
-from .tokenizer_settings import TokenizerSettings, put_over
+from .settings.tokenizer import TokenizerSettings, put_over
 
 if sys.version_info >= (3, 11):
     import tomllib

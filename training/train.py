@@ -11,24 +11,24 @@ from rich.console import Console
 from tf_transformer.options import DecodingOptions
 from tf_transformer.translator import Translator
 
-from .averaging import average
-from .batching import Batches
-from .checkpoints import Checkpoints
+from .batches.batching import Batches
+from .batches.feed import Feed
 from .compiling import compiled
-from .corpus import Corpus
-from .distribution import Distribution
+from .corpora.corpus import Corpus
+from .corpora.splits import Given, read_splits
+from .corpora.tokenizer_pair import TokenizerPair, tokenizers_of
+from .devices.distribution import Distribution
+from .devices.peers import check_equal, run_directory_of, share_state, share_tokenizers
 from .evaluate import check_installed
-from .feed import Feed
 from .fitting import fit, last_update
-from .freezing import count_frozen
-from .peers import check_equal, run_directory_of, share_state, share_tokenizers
-from .provenance import record_final_weights, record_start
+from .keeping.averaging import average
+from .keeping.checkpoints import Checkpoints
+from .keeping.provenance import record_final_weights, record_start
+from .keeping.run_directory import RunDirectory
+from .keeping.warm_start import warm_start
+from .optimizers.freezing import count_frozen
 from .recipe import Recipe
-from .report import REPORT_FILE, write_report
-from .run_directory import RunDirectory
-from .splits import Given, read_splits
-from .tokenizer_pair import TokenizerPair, tokenizers_of
-from .warm_start import warm_start
+from .reporting.report import REPORT_FILE, write_report
 
 
 def train(

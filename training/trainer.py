@@ -9,9 +9,9 @@ from keras import ops
 
 from tf_transformer.config import PAD_ID
 
-from .losses import over_replicas
-from .metrics import TokenTotals
-from .r_drop import divergence, twice
+from .objective.losses import over_replicas
+from .objective.metrics import TokenTotals
+from .objective.r_drop import divergence, twice
 
 Tensor: TypeAlias = keras.KerasTensor
 Inputs: TypeAlias = dict[str, Tensor]
@@ -21,11 +21,11 @@ class Trainer(keras.Model):
     """A functional model, with the same layers and weights, that trains as a recipe says.
 
     A training element of `fit` is one update, whatever it is made of: a batch, or the several of
-    `training.feed`; under a `tf.distribute` strategy each replica is given its rows of them. The
-    gradient is the sum of all tokens' gradients, divided by the number of real target tokens of
-    the whole update; then it is clipped, and only then given to the optimizer. Logs are sums over
-    real tokens of all replicas: `loss` as compiled, `nll` without smoothing, `accuracy`; and, of
-    the last update alone, `gradient_norm` before clipping.
+    `training.batches.feed`; under a `tf.distribute` strategy each replica is given its rows of
+    them. The gradient is the sum of all tokens' gradients, divided by the number of real target
+    tokens of the whole update; then it is clipped, and only then given to the optimizer. Logs are
+    sums over real tokens of all replicas: `loss` as compiled, `nll` without smoothing, `accuracy`;
+    and, of the last update alone, `gradient_norm` before clipping.
 
     Args:
         model: from `build_transformer`.

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tests.kill_and_resume import Training, differences, kill_and_resume, last_step
 from tests.tiny_run import SETTINGS
 from tf_transformer.errors import InputError
-from training.state_file import damage
+from training.keeping.state_file import damage
 
 
 @pytest.fixture

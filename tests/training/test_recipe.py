@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tf_transformer.config import PRESETS, TransformerConfig
 from tf_transformer.errors import InputError
 from tf_transformer.options import DecodingOptions
-from training.optimizer import OPTIMIZERS
+from training.optimizers.optimizer import OPTIMIZERS
+from training.optimizers.schedule import SCHEDULES
 from training.recipe import RECIPES, Recipe, bundled_recipes, load_recipe
-from training.schedule import SCHEDULES
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -19,13 +19,13 @@ from rich.console import Console
 from tests.tiny_run import BATCHES, SETTINGS, TRAIN, VALID, digest, write_corpus
 from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
-from training import limits
-from training.checkpoints import Checkpoints
-from training.corpus import mix
-from training.limits import Limits
-from training.pairs import corpus_of
+from training.callbacks import limits
+from training.callbacks.limits import Limits
+from training.corpora.corpus import mix
+from training.corpora.pairs import corpus_of
+from training.keeping.checkpoints import Checkpoints
+from training.keeping.run_state import RunState
 from training.recipe import load_recipe
-from training.run_state import RunState
 from training.train import train
 
 SOURCES = [pair[0] for pair in VALID]

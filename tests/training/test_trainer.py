@@ -8,9 +8,9 @@ import tensorflow as tf
 from tests import oracle
 from tf_transformer import TransformerConfig, build_transformer
 from tf_transformer.model import under_policy
-from training.feed import stack
-from training.losses import SmoothedCrossEntropy
-from training.r_drop import divergence, twice
+from training.batches.feed import stack
+from training.objective.losses import SmoothedCrossEntropy
+from training.objective.r_drop import divergence, twice
 from training.trainer import Trainer
 
 IDS = tf.TensorSpec([None, None], tf.int32)

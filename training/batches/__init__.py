@@ -1,0 +1,1 @@
+"""Sentence pairs to the batches of an epoch: ids, lengths, buckets, order."""

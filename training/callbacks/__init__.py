@@ -1,0 +1,1 @@
+"""What happens around the updates of `model.fit`: counting, logs, validation, saving, stopping."""

@@ -1,0 +1,1 @@
+"""`tf-transformer data`: corpora of a catalogue, downloaded, checked and split."""

@@ -1,0 +1,1 @@
+"""How weights move: learning rates, optimizers, moving averages, and what is frozen."""
