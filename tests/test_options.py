@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.tiny_translator import FRENCH, make_config, make_translator, tokenizers
+from tests.tiny_translator import FRENCH, make_config, make_translator, teacher_forced, tokenizers
 from tf_transformer import DecodingOptions, InputError, RowOptions, Translator
 from tf_transformer.decoding import SEARCHES, EndAtLimit, ForcedPrefix
 from tf_transformer.model import build_attention_model
@@ -88,6 +88,17 @@ def test_the_limit_of_an_output():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"search": "best"}, "`search`.*beam.*'best'"),
+        ({"num_beams": 0}, "`num_beams`.*0"),
+        ({"num_beams": 2.5}, "`num_beams`.*2.5"),
+        ({"num_beams": "4"}, "`num_beams`.*'4'"),
+        ({"num_beams": True}, "`num_beams`.*True"),
+        ({"alpha": float("nan")}, "`alpha`.*nan"),
+        ({"alpha": 100.0}, "`alpha`.*100"),
+        ({"alpha": "0.6"}, "`alpha`.*'0.6'"),
+        ({"max_source_length": 1}, "`max_source_length`.*1"),
+        ({"max_source_length": None}, "`max_source_length`.*None"),
+        ({"extra_length": -1}, "`extra_length`.*-1"),
         ({"length_penalty": "wu"}, "`length_penalty` must be one of gnmt, power, none.*'wu'"),
         ({"coverage_penalty": -1.0}, "`coverage_penalty`.*-1"),
         ({"length_factor": math.inf}, "`length_factor`.*inf"),
@@ -118,11 +129,8 @@ def whole(model, source, tokens):
         "encoder_token_ids": source[None],
         "decoder_token_ids": np.array([[2, *tokens[:-1]]], "int32"),
     }
-    logits = np.asarray(model(inputs), "float64")[0]
-    highest = logits.max(axis=-1, keepdims=True)
-    log_probs = logits - highest - np.log(np.exp(logits - highest).sum(-1, keepdims=True))
     weights = np.asarray(build_attention_model(model)(inputs)["cross"])[0, 0].mean(axis=0)
-    return log_probs[np.arange(len(tokens)), tokens], weights
+    return teacher_forced(model, source, tokens), weights
 
 
 def test_what_is_reported_is_the_models_own_under_any_rules(translator):

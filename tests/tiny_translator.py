@@ -103,3 +103,15 @@ def save_module(module: tf.Module, directory: Path, **functions: Any) -> Path:
     """A SavedModel as anybody may write one; the functions are its signatures."""
     tf.saved_model.save(module, str(directory), signatures=functions)
     return directory
+
+
+def teacher_forced(model, source, tokens):
+    """log P of each token after START, (T,) float64, by one pass through the whole model."""
+    inputs = {
+        "encoder_token_ids": source[None],
+        "decoder_token_ids": np.array([[2, *tokens[:-1]]], "int32"),
+    }
+    logits = np.asarray(model(inputs), "float64")[0]
+    highest = logits.max(axis=-1, keepdims=True)
+    log_probs = logits - highest - np.log(np.exp(logits - highest).sum(-1, keepdims=True))
+    return log_probs[np.arange(len(tokens)), tokens]
