@@ -18,6 +18,7 @@ from tf_transformer.run_files import (
     write_run,
 )
 
+from .provenance import record_average
 from .trained import DROPOUTS, Trained, check_sizes
 
 _WEIGHTS_SUFFIX = ".weights.h5"
@@ -71,6 +72,7 @@ def average_run(
     average(model, files)
     if out is None:
         save_weights(model, run)
+        record_average(run, files)
     elif out.name.endswith(_WEIGHTS_SUFFIX):
         out.parent.mkdir(parents=True, exist_ok=True)
         save_weights(model, out.parent, out.name)

@@ -60,6 +60,19 @@ def record_final_weights(run: Path, files: Sequence[Path], step: int) -> None:
     _write(run, {**read_provenance(run), "final_weights": final})
 
 
+def record_average(run: Path, files: Sequence[Path]) -> None:
+    """`tf-transformer average --in-place` has made `model.weights.h5` the mean of these files.
+
+    The run's own checkpoints are named as `record_final_weights` names them, others by their path.
+    """
+    content = read_provenance(run)
+    own = (run / "checkpoints").resolve()
+    names = [file.name if file.resolve().parent == own else str(file.resolve()) for file in files]
+    before = content.get("final_weights", {})
+    final = {**before, "at": _now(), "files": names, "by": "tf-transformer average"}
+    _write(run, {**content, "final_weights": final})
+
+
 def read_provenance(run: Path) -> dict[str, Any]:
     """What was recorded; nothing where the file is missing or broken."""
     try:

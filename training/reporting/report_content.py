@@ -14,9 +14,9 @@ _COLUMNS = {
     "epoch": ("epoch", "{:g}"),
     "update": ("step", "{:,}"),
     "training NLL": ("nll", "{:.3f}"),
-    "NLL": ("val_nll", "{:.3f}"),
-    "accuracy": ("val_accuracy", "{:.1%}"),
-    "BLEU": ("val_bleu", "{:.2f}"),
+    "validation NLL": ("val_nll", "{:.3f}"),
+    "validation accuracy": ("val_accuracy", "{:.1%}"),
+    "validation BLEU": ("val_bleu", "{:.2f}"),
     "learning rate": ("learning_rate", "{:.2e}"),
     "tokens/s": ("tokens_per_second", "{:,.0f}"),
 }
@@ -43,7 +43,11 @@ def summary(recipe: Recipe, state: RunState, known: Known) -> list[str]:
         f"{timedelta(seconds=round(last['seconds']))} of training (hours:minutes:seconds)."
     )
     if "val_nll" in last:
-        said.append(f"At the end, on sentences that are only for validation, {_values(last)}.")
+        when = "At the end" if _is_finished(state, known) else "Until now"
+        said.append(
+            f"{when}, on sentence pairs that it was not trained on (the validation split), "
+            f"{_values(last)}."
+        )
     metric, patience = recipe.evaluation.metric, recipe.training.patience
     if patience and state.since_best(metric) >= patience:
         said.append(
@@ -96,11 +100,14 @@ def weights(recipe: Recipe, state: RunState, known: Known) -> str:
     files = ", ".join(final["files"])
     which = f"those of {files}" if len(final["files"]) == 1 else f"the mean of {files}"
     said = f"model.weights.h5, with which this directory translates, holds {which}"
-    if recipe.training.final_weights == "best":
+    if "by" in final:
+        said += f", as {final['by']} has made it"
+    elif recipe.training.final_weights == "best":
         said += f", chosen by their {_METRICS[recipe.evaluation.metric]} on the validation split"
     if recipe.training.ema_decay is not None:
         said += "; each of them is a moving average of the weights in training"
-    said += f". They were made after update {final['update']:,}, at {final['at']}."
+    after = f"after update {final['update']:,}, " if "update" in final else ""
+    said += f". They were made {after}at {final['at']}."
     return said if _is_finished(state, known) else f"{said} The training has gone on since."
 
 
@@ -144,7 +151,8 @@ def bleu_signatures(state: RunState) -> list[tuple[str, str]]:
 
 def _values(line: dict[str, Any]) -> str:
     nll = line["val_nll"]
-    said = f"a token has an NLL of {nll:.3f}, which is a perplexity of {math.exp(nll):.2f}"
+    said = f"a token has an NLL (see below) of {nll:.3f}, which is a perplexity of "
+    said += f"{math.exp(nll):.2f}"
     if "val_accuracy" in line:
         said += f", and {line['val_accuracy']:.1%} of the next tokens are guessed right"
     if "val_bleu" in line:
@@ -156,7 +164,7 @@ def _is_finished(state: RunState, known: Known) -> bool:
     final = known.get("final_weights")
     if not final or not state.history:
         return False
-    return final["update"] >= state.history[-1]["step"]
+    return final.get("update", 0) >= state.history[-1]["step"]
 
 
 def _thinned(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from tf_transformer.model import build_transformer
 from tf_transformer.tokenizers import SentencePieceTokenizer
 from tf_transformer.translator import Translator
 from training.keeping.averaging import average, average_run
+from training.reporting.report import write_report
 
 SOURCES = [pair[0] for pair in VALID]
 
@@ -154,10 +155,40 @@ def test_a_run_with_itself_is_itself(tiny_run, tmp_path):
 
 
 def test_in_place(constant):
-    before = {k: v for k, v in digest(constant).items() if k != "model.weights.h5"}
+    written = {"model.weights.h5", "provenance.json"}
+    before = {k: v for k, v in digest(constant).items() if k not in written}
     made(constant, last=1)
     assert_all(constant, 6.0)
-    assert {k: v for k, v in digest(constant).items() if k != "model.weights.h5"} == before
+    assert {k: v for k, v in digest(constant).items() if k not in written} == before
+
+
+def test_in_place_is_recorded_and_reported(constant, tmp_path):
+    """Where the final weights come from, for whoever was not there; the rest stays as it was."""
+    before = json.loads((constant / "provenance.json").read_text())
+    elsewhere = tmp_path / "taken.weights.h5"
+    shutil.copy(constant / "checkpoints/step-98.weights.h5", elsewhere)
+    made(constant, constant / "checkpoints/step-1000.weights.h5", elsewhere)
+    assert_all(constant, 3.5)  # of 6 and 1
+    after = json.loads((constant / "provenance.json").read_text())
+    final, final_before = after.pop("final_weights"), before.pop("final_weights")
+    assert after == before
+    assert final["files"] == ["step-1000.weights.h5", str(elsewhere.resolve())]
+    assert final["update"] == final_before["update"]
+    text = write_report(constant).read_text()
+    assert f"the mean of step-1000.weights.h5, {elsewhere.resolve()}" in text
+    assert "as tf-transformer average has made it" in text
+
+
+def test_in_place_of_a_run_that_recorded_nothing(constant):
+    """As one that `average --out` has made."""
+    for file in ("provenance.json", "history.jsonl"):
+        (constant / file).unlink()
+    made(constant, last=2)
+    assert json.loads((constant / "provenance.json").read_text())["final_weights"]["files"] == [
+        "step-999.weights.h5",
+        "step-1000.weights.h5",
+    ]
+    assert "the mean of step-999.weights.h5, step-1000" in write_report(constant).read_text()
 
 
 def test_a_run_in_training_gives_one_that_translates(constant, tmp_path):

@@ -76,7 +76,8 @@ def test_a_finished_run_has_a_report_that_tells_all(tiny_run, history):
         "vocabulary_size = 50",
         "each of 1",
         "tensorflow 2.",
-        "Started 1 time:",
+        "At the end, on sentence pairs that it was not trained on",
+        "The training was started 1 time:",
         history[-1]["bleu_signature"],
     ):
         assert said in words, said
@@ -149,7 +150,18 @@ def test_a_run_that_goes_on(run):
     (run / "history.jsonl").write_text("\n".join([*lines, json.dumps(more)]) + "\n")
     words = Page(write_report(run)).words
     assert "Not finished: 40 updates, 4 passes" in words
+    assert "Until now, on sentence pairs" in words
     assert "The training has gone on since." in words
+
+
+def test_it_tells_from_which_update_each_process_went_on(run):
+    known = read_provenance(run)
+    again = {**known["starts"][0], "at": "2026-02-03T04:05:06+00:00", "update": 1234}
+    (run / PROVENANCE_FILE).write_text(json.dumps({**known, "starts": [*known["starts"], again]}))
+    words = Page(write_report(run)).words
+    first = known["starts"][0]["at"]
+    assert "The training was started 2 times: at from update" in words
+    assert f"at from update {first} 0 2026-02-03T04:05:06+00:00 1,234 The recipe" in words
 
 
 def test_the_best_line_is_marked_and_early_stopping_told(run):
