@@ -5,7 +5,8 @@
     python benchmarks/training_step.py --size base --rounds 2
 
 The work is the same for all: 80 pairs of 22 to 25 tokens padded to 25, pre-norm, tied tables,
-dropout 0.1, label smoothing 0.1, Adam; forward, backward and update. Each measurement is a process
+dropout 0.1 of embeddings and sublayer outputs, label smoothing 0.1, Adam; forward, backward and
+update. Each measurement is a process
 of its own (`--system NAME` runs one and prints a line of JSON); systems alternate A B C A B C; the
 table gives medians, and ratios to ours within each round. oneDNN is on for TensorFlow.
 """
@@ -20,10 +21,8 @@ import sys
 import time
 from collections.abc import Callable
 
-SIZES = {
-    "tiny": dict(layers=4, hidden=128, heads=4, intermediate=256, vocabulary=8000),
-    "base": dict(layers=6, hidden=512, heads=8, intermediate=2048, vocabulary=32000),
-}
+from peers.train_sizes import ADAM, SIZES, SMOOTHING
+
 ROWS, WIDTH = 80, 25
 Step = Callable[[], None]
 
@@ -63,35 +62,9 @@ def ours(size: dict, threads: int) -> Step:
 def keras_hub(size: dict, threads: int) -> Step:
     """KerasHub's TransformerEncoder and TransformerDecoder layers, our loss, Keras's Adam."""
     import keras
-    import keras_hub as hub
+    from peers.train_keras_hub import keras_hub_model
 
-    source = keras.Input((None,), dtype="int32", name="source")
-    target = keras.Input((None,), dtype="int32", name="target")
-    table = hub.layers.ReversibleEmbedding(size["vocabulary"], size["hidden"], tie_weights=True)
-    positions = hub.layers.SinePositionEncoding()
-    sizes = dict(
-        intermediate_dim=size["intermediate"],
-        num_heads=size["heads"],
-        dropout=0.1,
-        activation="relu",
-        normalize_first=True,
-    )
-    source_mask, target_mask = keras.ops.not_equal(source, 0), keras.ops.not_equal(target, 0)
-
-    def embed(ids):
-        x = table(ids) * size["hidden"] ** 0.5
-        return keras.layers.Dropout(0.1)(x + positions(x))
-
-    x, y = embed(source), embed(target)
-    for _ in range(size["layers"]):
-        x = hub.layers.TransformerEncoder(**sizes)(x, padding_mask=source_mask)
-    x = keras.layers.LayerNormalization(epsilon=1e-6)(x)
-    for _ in range(size["layers"]):
-        masks = dict(decoder_padding_mask=target_mask, encoder_padding_mask=source_mask)
-        y = hub.layers.TransformerDecoder(**sizes)(y, x, **masks)
-    y = keras.layers.LayerNormalization(epsilon=1e-6)(y)
-    model = keras.Model({"source": source, "target": target}, table(y, reverse=True))
-    return keras_step(model, keras.optimizers.Adam, size, ("source", "target"))
+    return keras_step(keras_hub_model(size), keras.optimizers.Adam, size, ("source", "target"))
 
 
 def keras_step(model, optimizer, size: dict, names: tuple[str, str]) -> Step:
@@ -100,8 +73,8 @@ def keras_step(model, optimizer, size: dict, names: tuple[str, str]) -> Step:
 
     from training import SmoothedCrossEntropy
 
-    adam = optimizer(1e-4, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
-    model.compile(adam, loss=SmoothedCrossEntropy(0.1), jit_compile=False)
+    adam = optimizer(1e-4, **ADAM)
+    model.compile(adam, loss=SmoothedCrossEntropy(SMOOTHING), jit_compile=False)
     source, decoder, labels, _ = batch(size["vocabulary"])
     data = tf.data.Dataset.from_tensors(({names[0]: source, names[1]: decoder}, labels)).repeat()
     iterator = iter(data.prefetch(2))
@@ -111,48 +84,11 @@ def keras_step(model, optimizer, size: dict, names: tuple[str, str]) -> Step:
 
 
 def torch(size: dict, threads: int) -> Step:
-    """PyTorch's nn.Transformer, eager."""
-    import torch
-    from torch import nn
-    from torch.nn import functional
+    """PyTorch's nn.Transformer, eager, with its fused Adam."""
+    from peers.train_torch import torch_step
 
-    torch.set_num_threads(threads)
-    table = nn.Embedding(size["vocabulary"], size["hidden"], padding_idx=0)
-    nn.init.normal_(table.weight, 0, size["hidden"] ** -0.5)
-    layers = (size["layers"], size["layers"], size["intermediate"])
-    model = nn.Transformer(
-        size["hidden"], size["heads"], *layers, 0.1, batch_first=True, norm_first=True
-    )
-    weights = [*table.parameters(), *model.parameters()]
-    adam = torch.optim.Adam(weights, lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
-    arrays = [torch.from_numpy(array).long() for array in batch(size["vocabulary"])[:3]]
-    source, target, labels = arrays
-    positions = torch.randn(WIDTH, size["hidden"]) * 0.1
-    causal = torch.triu(torch.ones(WIDTH, WIDTH, dtype=torch.bool), 1)
-
-    def embed(ids):
-        return functional.dropout(table(ids) * size["hidden"] ** 0.5 + positions, 0.1)
-
-    def step() -> None:
-        adam.zero_grad(set_to_none=True)
-        states = model(
-            embed(source),
-            embed(target),
-            tgt_mask=causal,
-            src_key_padding_mask=source == 0,
-            tgt_key_padding_mask=target == 0,
-            memory_key_padding_mask=source == 0,
-            tgt_is_causal=True,
-        )
-        logits = (states @ table.weight.T).reshape(-1, size["vocabulary"])
-        loss = functional.cross_entropy(
-            logits, labels.reshape(-1), ignore_index=0, label_smoothing=0.1
-        )
-        loss.backward()
-        adam.step()
-        loss.item()
-
-    return step
+    step, arrays = torch_step(size, threads, WIDTH), batch(size["vocabulary"])[:3]
+    return lambda: step(*arrays)
 
 
 SYSTEMS = {"ours": ours, "keras_hub": keras_hub, "torch": torch}
