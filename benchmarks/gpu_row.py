@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 VOCABULARY = 32000
-SMOKE = dict(num_layers=1, hidden_dim=16, num_heads=2, intermediate_dim=32)
+SMOKE: dict[str, Any] = dict(num_layers=1, hidden_dim=16, num_heads=2, intermediate_dim=32)
 # Row: Keras backend, precision, XLA, all GPUs.
 ROWS = {
     "float32": ("tensorflow", "float32", False, False),
@@ -65,7 +65,7 @@ def tensorflow_fit(config: Any, row: tuple, rows: int, length: int) -> tuple[Any
     from training.devices.distribution import Distribution
     from training.settings.sections import TrainingSettings
 
-    strategy = "mirrored" if row[3] else "none"
+    strategy: Any = "mirrored" if row[3] else "none"
     settings = TrainingSettings(precision=row[1], jit_compile=row[2], strategy=strategy)
     distribution = Distribution.open(settings)
     with distribution.scope():
@@ -99,11 +99,12 @@ def measure(name: str, size: str, tokens: int, length: int, updates: int) -> dic
 
     from tf_transformer import TransformerConfig
 
-    vocabulary = dict.fromkeys(
-        ("source_vocabulary_size", "target_vocabulary_size"), 64 if size == "smoke" else VOCABULARY
-    )
-    make = TransformerConfig if size == "smoke" else TransformerConfig.from_preset
-    config = make(**SMOKE, **vocabulary) if size == "smoke" else make(size, **vocabulary)
+    names = ("source_vocabulary_size", "target_vocabulary_size")
+    fields: dict[str, Any] = dict.fromkeys(names, 64 if size == "smoke" else VOCABULARY)
+    if size == "smoke":
+        config = TransformerConfig(**SMOKE, **fields)
+    else:
+        config = TransformerConfig.from_preset(size, **fields)
     rows = max(tokens // length, 1)
     fit = jax_fit if ROWS[name][0] == "jax" else tensorflow_fit
     model, data, devices = fit(config, ROWS[name], rows, length)

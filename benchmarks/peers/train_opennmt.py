@@ -36,6 +36,8 @@ def config_of(folder: Path, batch_tokens: int) -> dict:
             "train_labels_file": str(folder / "opennmt.tgt"),
             "source_vocabulary": vocabulary,
             "target_vocabulary": vocabulary,
+            # Ours ends the source as well.
+            "source_sequence_controls": {"start": False, "end": True},
         },
         "params": {
             "optimizer": "Adam",
@@ -63,6 +65,7 @@ def run(size: dict, folder: Path, clock: Clock, batch_tokens: int) -> None:
     tokens = tf.Variable(0, dtype=tf.int64, trainable=False)
     count, step = training.TrainingStats.update_on_example, training.TrainingStats.update_on_step
 
+    @tf.autograph.experimental.do_not_convert
     def count_too(self, source, target):
         # Of the labels, END among them.
         tokens.assign_add(tf.reduce_sum(tf.cast(target["length"], tf.int64)))
