@@ -1,9 +1,10 @@
 """Where a trained translator runs. A new target is one file here and one line below."""
 
 from .checks import run_checks
-from .client import Client, ServerError
+from .client import Client
 from .ctranslate2 import export_ctranslate2
 from .fresh_process import answer_in_fresh_process
+from .line_client import ServerError
 from .litert import export_litert
 from .rest_client import RestClient
 from .result import CheckResult, ExportError

@@ -1,16 +1,15 @@
 """Asks a model server over gRPC, TensorFlow Serving or ours: any number of texts, in order."""
 
-import itertools
 import json
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import tensorflow as tf
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
@@ -19,8 +18,10 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from .line_client import LineClient, Row, ServerError
+
 Arrays = dict[str, np.ndarray]
-Row = dict[str, Any]
+_NOT_TOLD = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.NOT_FOUND)  # of a model's health
 # A server that starts again, or has a full queue, is asked again; gRPC adds the jitter.
 _RETRIES = {
     "methodConfig": [
@@ -38,71 +39,6 @@ _RETRIES = {
 }
 
 
-class ServerError(Exception):
-    """A request that got no answer; the message is the server's, or says that there is none."""
-
-
-class LineClient:
-    """What the clients of both protocols share: any number of texts, a few requests at a time."""
-
-    def ask(self, texts: Sequence[str]) -> list[Row]:
-        """What `serving_default` says of each text, in one request."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Frees the connections."""
-        raise NotImplementedError
-
-    def translate(self, texts: Iterable[str], **options: int) -> list[str]:
-        """The translations of any number of texts; options as `stream`."""
-        return [row["text"] for row in self.stream(texts, **options)]
-
-    def stream(
-        self, texts: Iterable[str], batch: int = 32, requests_in_flight: int = 4
-    ) -> Iterator[Row]:
-        """What `serving_default` says of each text, `text` and `score` at least, in order.
-
-        Args:
-            texts: any number of them; no more are taken than are asked for.
-            batch: texts of one request.
-            requests_in_flight: at the same time; more are not held either.
-
-        Raises:
-            ServerError: a request got no answer, after all retries.
-        """
-        texts, waiting = iter(texts), deque[Future[list[Row]]]()
-        with ThreadPoolExecutor(requests_in_flight) as pool:
-            try:
-                while chunk := list(itertools.islice(texts, batch)):
-                    waiting.append(pool.submit(self._rows, chunk))
-                    if len(waiting) == requests_in_flight:
-                        yield from waiting.popleft().result()
-                while waiting:
-                    yield from waiting.popleft().result()
-            finally:
-                for one in waiting:
-                    one.cancel()
-
-    def _rows(self, texts: Sequence[str]) -> list[Row]:
-        rows = self.ask(texts)
-        if not all(isinstance(row, dict) and "text" in row for row in rows):
-            raise ServerError("The model is no translator: serving_default has no output `text`.")
-        if len(rows) != len(texts):
-            raise ServerError(f"{len(texts)} texts got {len(rows)} answers.")
-        return rows
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
 class Client(LineClient):
     """Over gRPC, on TensorFlow Serving's own stubs. Any number of threads may ask.
 
@@ -112,6 +48,11 @@ class Client(LineClient):
         version: a number; default the server's newest.
         timeout: seconds for one answer, with all retries and the wait for a server that starts.
         tls: True for an encrypted connection, or the `grpc.ChannelCredentials` for one.
+        ca: a PEM file with who signed the server's certificate, for an encrypted connection;
+            default gRPC's own.
+
+    Raises:
+        OSError: `ca` can't be read.
     """
 
     def __init__(
@@ -122,14 +63,17 @@ class Client(LineClient):
         version: int | None = None,
         timeout: float = 60.0,
         tls: bool | grpc.ChannelCredentials = False,
+        ca: str | os.PathLike[str] | None = None,
     ) -> None:
         options = [
             ("grpc.service_config", json.dumps(_RETRIES)),
             ("grpc.max_receive_message_length", -1),
             ("grpc.max_reconnect_backoff_ms", 2000),
         ]
-        if tls:
-            credentials = grpc.ssl_channel_credentials() if tls is True else tls
+        if tls or ca is not None:
+            roots = None if ca is None else Path(ca).read_bytes()
+            own = grpc.ssl_channel_credentials(roots)
+            credentials = own if isinstance(tls, bool) else tls
             self._channel = grpc.secure_channel(address, credentials, options)
         else:
             self._channel = grpc.insecure_channel(address, options)
@@ -137,6 +81,7 @@ class Client(LineClient):
         self._how: dict[str, Any] = {"timeout": timeout, "wait_for_ready": True}
         self._predict = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._models = model_service_pb2_grpc.ModelServiceStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
 
     def predict(self, inputs: Arrays, signature: str = "serving_default") -> Arrays:
         """The outputs of a signature; strings are bytes in arrays of objects.
@@ -159,6 +104,18 @@ class Client(LineClient):
         )
         name = get_model_status_pb2.ModelVersionStatus.State.Name
         return {one.version: name(one.state) for one in response.model_version_status}
+
+    def is_healthy(self) -> bool:
+        """Whether the model can be asked: by gRPC's health service, else by its `status`.
+
+        A server may have none, or know itself only and not its models, as TensorFlow Serving does.
+        """
+        asked = health_pb2.HealthCheckRequest(service=self._model)
+        try:
+            found = self._health.Check(asked, **self._how)
+            return found.status == health_pb2.HealthCheckResponse.SERVING
+        except grpc.RpcError as error:
+            return error.code() in _NOT_TOLD and super().is_healthy()
 
     def signatures(self) -> dict[str, Any]:
         """Name -> SignatureDef; ServerError if there is no such model."""

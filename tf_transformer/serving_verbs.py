@@ -66,13 +66,17 @@ def request(
     output: Output = None,
     rest: Annotated[bool, typer.Option("--rest", help="Over REST instead of gRPC.")] = False,
     tls: Annotated[bool, typer.Option("--tls", help="Over an encrypted connection.")] = False,
+    ca: Annotated[
+        Path | None,
+        typer.Option(help="PEM file: who signed the server's certificate; --tls."),
+    ] = None,
     model: Annotated[str, typer.Option(help="What the server calls the model.")] = "model",
     version: Annotated[
         int | None, typer.Option(min=0, help="A number; default the server's newest.")
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Lines of one request.")] = 32,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to wait for an answer, retries counted.")
+        float, typer.Option(min=0.1, help="Seconds for one answer, with all retries.")
     ] = 60.0,
 ) -> None:
     """Translate text at a model server, TensorFlow Serving or `serve`: a line in, a line out.
@@ -90,7 +94,7 @@ def request(
     source: Any = sys.stdin.buffer if input is None else input
     lines = iter_lines(source, name="standard input" if input is None else None, errors="replace")
     load_tensorflow()
-    how: dict[str, Any] = {"model": model, "version": version, "timeout": timeout}
+    how: dict[str, Any] = {"model": model, "version": version, "timeout": timeout, "ca": ca}
     client = _client(address, rest, tls, how)
     progress = LineProgress(
         output is not None or not sys.stdout.isatty(),
@@ -112,7 +116,10 @@ def request(
 
 
 def _client(address: str, rest: bool, tls: bool, how: dict[str, Any]) -> Any:
-    export = need("export")
+    export, ca = need("export"), how["ca"]
+    if ca is not None and not ca.is_file():
+        raise InputError(f"`ca` must be a PEM file. Received: {ca}")
+    tls = tls or ca is not None
     if not rest:
         return export.Client(address, tls=tls, **how)
     return export.RestClient(

@@ -22,17 +22,24 @@ _log = logging.getLogger(__name__)
 
 
 class Version:
-    """One loaded version, which answers requests in batches.
+    """One loaded version, which answers requests in batches. Its warm-up has been replayed.
 
     Args:
         number: its folder's name.
         folder: the SavedModel.
         batching: arguments of `Batcher`.
+
+    Raises:
+        tf.errors.OpError, OSError, ValueError: it does not load, or a record of the warm-up fails.
     """
 
     def __init__(self, number: int, folder: Path, batching: dict[str, Any]) -> None:
         self.number = number
         self.model = need("export.session_model").SessionModel(folder)
+        warm_up = need("export.warmup").check_warmup(folder, self.model)
+        if not warm_up.ok:
+            self.model.close()
+            raise InputError(f"warm-up: {warm_up.detail}")
         self.signatures = self.model.signatures
         self._batcher = Batcher(self._run, **batching)
 

@@ -17,6 +17,7 @@ from werkzeug.wsgi import ClosingIterator
 from tf_transformer.errors import InputError
 
 from .grpc_api import add_services
+from .health import add_health
 from .metrics import Metrics
 from .models import Models
 from .rest_api import RestApi
@@ -66,14 +67,7 @@ class Server:
         metrics = Metrics()
         # A thread for each that waits and each in the batch at work: the queue is what is full.
         threads = queue + max_batch + 16
-        self._grpc = grpc.server(
-            futures.ThreadPoolExecutor(threads, "grpc"),
-            options=[
-                ("grpc.max_receive_message_length", max_bytes),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),  # else two servers share a port and nobody is told
-            ],
-        )
+        self._grpc = _grpc_server(threads, max_bytes)
         try:
             self.port = _bind(self._grpc, host, port)
             self._models = Models(folder, name or Path(folder).resolve().name, **batching)
@@ -81,6 +75,7 @@ class Server:
             listening.close()
             raise
         add_services(self._grpc, self._models, metrics)
+        self._health = add_health(self._grpc, self.name)
         self._on_their_way = _OnTheirWay(RestApi(self._models, metrics, max_bytes))
         with listening:
             self.rest_port = listening.getsockname()[1]
@@ -112,6 +107,7 @@ class Server:
         """Takes no more requests, answers those on their way, and frees the model."""
         self._stopped.set()
         ended = self._grpc.stop(_GRACE)
+        self._health.end()
         self._rest.shutdown()
         ended.wait()
         self._on_their_way.wait(_GRACE)
@@ -197,6 +193,17 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=128)
     except (OSError, OverflowError) as error:
         raise InputError(f"REST can't listen on {host}:{port}: {error}") from error
+
+
+def _grpc_server(threads: int, max_bytes: int) -> grpc.Server:
+    return grpc.server(
+        futures.ThreadPoolExecutor(threads, "grpc"),
+        options=[
+            ("grpc.max_receive_message_length", max_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 0),  # else two servers share a port and nobody is told
+        ],
+    )
 
 
 def _bind(server: grpc.Server, host: str, port: int) -> int:

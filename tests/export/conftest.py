@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from export import SessionModel, export_saved_model
-from tests.tiny_translator import make_translator
+from tests.tiny_translator import export_unchecked, make_translator
 from tf_transformer.translator import Translator
 
 
@@ -20,6 +20,12 @@ def translator() -> Translator:
 def exported(translator: Translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A version folder, through all checks."""
     return export_saved_model(translator, tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="session")
+def unchecked(translator: Translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Version 1 of a folder to serve from: `translate` and `source_length`, without checks."""
+    return export_unchecked(translator, tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture(scope="session")

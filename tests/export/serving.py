@@ -66,6 +66,7 @@ def in_threads(work: Callable[[Any], Any], items: list, threads: int = 16) -> li
 
 def put_version(exported: Path, models: Path, number: int) -> Path:
     """A copy as a version, put there in one step as `export` does."""
+    models.mkdir(exist_ok=True)
     aside = models.parent / f"{models.name}-{number}"
     shutil.copytree(exported, aside)
     return aside.rename(models / str(number))

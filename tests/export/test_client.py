@@ -2,17 +2,16 @@
 
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from export import Client, RestClient, ServerError
-from export.client import LineClient
+from export.line_client import LineClient
 from export.server import Server
 from tests.command import assert_refused, in_process
 from tests.export.serving import MODEL, free_port
-from tests.tiny_translator import FRENCH, export_unchecked
+from tests.tiny_translator import FRENCH
 
 LONG = "le chat " * 40
 TEXTS = [*FRENCH, "", "une phrase inconnue !", LONG, "漢字 😀"]
@@ -20,13 +19,8 @@ CLIENTS = pytest.mark.parametrize("kind", [Client, RestClient])
 
 
 @pytest.fixture(scope="module")
-def models(translator, tmp_path_factory) -> Path:
-    return export_unchecked(translator, tmp_path_factory.mktemp("asked")).parent
-
-
-@pytest.fixture(scope="module")
-def server(models):
-    with Server(models, name=MODEL) as running:
+def server(unchecked):
+    with Server(unchecked.parent, name=MODEL) as running:
         yield running
 
 
