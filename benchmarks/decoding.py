@@ -1,197 +1,152 @@
-"""Decoding against CTranslate2 on the same weights, in turn, round by round.
+"""Decoding against other systems, in turn, round by round.
 
     pip install -e '.[bench]'
-    python benchmarks/decoding.py --size tiny --rounds 2 --threads 2
-    python benchmarks/decoding.py --size base --rounds 2 --threads 1
+    python benchmarks/decoding.py --size tiny --threads 2
+    python benchmarks/decoding.py --size base --threads 1 --opennmt-python opennmt/bin/python
+    python benchmarks/decoding.py --lengths 25 50 100 200 --systems ours ctranslate2
+    python benchmarks/decoding.py --quick   # both sizes, 2 threads, one short round, no XLA
 
-Sources of 25 tokens, outputs of exactly 25: END's bias keeps it out, for all alike. Random weights,
-pre-norm, one tied table. Each measurement is a process of its own (`--system NAME --beams K --batch
-B` runs one and prints a line of JSON); systems alternate A B C A B C; the table gives medians, and
-ratios to ours within each round. oneDNN is on for TensorFlow.
+Sources of 25 tokens, outputs of exactly 25 (or `--lengths`): END is kept out, for all alike. Random
+weights; CTranslate2 has ours. Each measurement is a process of its own, systems alternate A B C A B
+C; the table gives medians, and ratios to CTranslate2 float32 within each round. Memory is the peak
+of that process, and in brackets what importing the library took of it. oneDNN is on for TensorFlow.
+
+decoders/ has the systems; decoding_lines.py compares them on real text. One whose interpreter lacks
+its libraries is left out, and said so: `--python NAME=PATH` gives it another one. OpenNMT-tf needs
+that always, see decoders/opennmt_tf.py.
 """
 
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
-SIZES = {
-    "tiny": dict(num_layers=4, hidden_dim=128, num_heads=4, intermediate_dim=256),
-    "base": dict(num_layers=6, hidden_dim=512, num_heads=8, intermediate_dim=2048),
-}
-VOCABULARY = {"tiny": 8000, "base": 32000}
-LENGTH = 25
-SYSTEMS = ("ours", "ctranslate2", "ctranslate2-int8")
+from decoders import SYSTEMS, System
+from decoders.task import SIZES, Task
+
 CELLS = [(1, 1), (4, 1), (1, 32), (4, 32)]  # beams, batch
+FIRST = "ctranslate2"  # what the others are compared with
+HERE = Path(__file__).resolve().parent
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
+    "TF_ENABLE_ONEDNN_OPTS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
 
 
-class Vocabulary:
-    """As much of a tokenizer as the exporter asks for."""
-
-    suffix, content = ".txt", b""
-
-    def __init__(self, size: int) -> None:
-        self.vocabulary_size = size
-
-    def vocabulary(self) -> list[str]:
-        """<pad>, <unk>, <s>, </s>, and a word for each other id."""
-        return ["<pad>", "<unk>", "<s>", "</s>", *(f"w{i}" for i in range(4, self.vocabulary_size))]
-
-    def save(self, path: Path) -> None:
-        """Nothing is read from it."""
-        Path(path).write_bytes(self.content)
-
-
-def translator(size: str, beams: int):
-    """Random weights, the same in every process; END never comes."""
-    import keras
-    import numpy as np
-
-    from tf_transformer import DecodingOptions, TransformerConfig, Translator, build_transformer
-
-    keras.utils.set_random_seed(1)
-    config = TransformerConfig(
-        source_vocabulary_size=VOCABULARY[size],
-        target_vocabulary_size=VOCABULARY[size],
-        norm_first=True,
-        output_bias=True,
-        **SIZES[size],
-    )
-    model = build_transformer(config)
-    bias = next(weight for weight in model.weights if weight.path.endswith("embedding/bias"))
-    bias.assign(np.where(np.arange(bias.shape[0]) == 3, -1e9, 0.0))
-    words = Vocabulary(VOCABULARY[size])
-    return Translator(model, words, words, DecodingOptions(num_beams=beams, alpha=0.0))  # type: ignore[arg-type]
-
-
-def sources(size: str, batch: int):
-    """Ids (B, 25), the last of each row END."""
-    import numpy as np
-
-    ids = np.random.default_rng(0).integers(4, VOCABULARY[size], (batch, LENGTH)).astype("int32")
-    ids[:, -1] = 3
-    return ids
-
-
-def ours(size: str, beams: int, batch: int, threads: int) -> Callable[[], object]:
-    """The search that evaluation, SavedModel and LiteRT share, in a TensorFlow graph."""
-    import tensorflow as tf
-
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    model = translator(size, beams)
-    ids, limits = tf.constant(sources(size, batch)), tf.fill([batch], LENGTH)
-    generate = tf.function(
-        lambda ids, limits: model.generate(ids, limits).token_ids[:, 0],
-        [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)],
-        autograph=False,
-    )
-    return lambda: generate(ids, limits).numpy()
-
-
-def ctranslate2(
-    size: str, beams: int, batch: int, threads: int, kind: str = "float32"
-) -> Callable[[], object]:
-    """Our exporter's model in CTranslate2's engine."""
-    import ctranslate2 as engine
-
-    from export import export_ctranslate2
-
-    folder = Path(tempfile.mkdtemp(prefix="decoding_")) / "model"
-    export_ctranslate2(translator(size, beams), folder, None if kind == "float32" else kind)
-    model = engine.Translator(
-        str(folder), compute_type=kind, intra_threads=threads, inter_threads=1
-    )
-    words = Vocabulary(VOCABULARY[size]).vocabulary()
-    rows = [[words[i] for i in row[:-1]] for row in sources(size, batch)]  # it adds END itself
-    settings = dict(beam_size=beams, length_penalty=0.0, max_decoding_length=LENGTH)
-    return lambda: [found.hypotheses[0] for found in model.translate_batch(rows, **settings)]
-
-
-def measure(system: str, size: str, beams: int, batch: int, threads: int, seconds: float) -> dict:
-    """Target tokens a second, CPU seconds a call and peak memory of one system."""
-    if system == "ours":
-        run = ours(size, beams, batch, threads)
-    else:
-        kind = "int8" if system.endswith("int8") else "float32"
-        run = ctranslate2(size, beams, batch, threads, kind)
-    for _ in range(3):
-        found = run()
-    lengths = {len(row) for row in found}  # type: ignore[attr-defined]
-    if lengths != {LENGTH}:
-        raise SystemExit(f"{system} gave outputs of {lengths} tokens, not of {LENGTH}")
-    calls, begin, cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - begin < seconds:
-        run()
-        calls += 1
-    wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    tokens = calls * batch * LENGTH
-    return {
-        "tokens_per_s": tokens / wall,
-        "tokens_per_cpu_s": tokens / cpu,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
-
-
-def child(arguments: argparse.Namespace, system: str, beams: int, batch: int) -> dict:
-    """`measure` in a process of its own."""
-    command = [sys.executable, __file__, "--system", system, "--size", arguments.size]
-    command += ["--beams", str(beams), "--batch", str(batch)]
-    command += ["--threads", str(arguments.threads), "--seconds", str(arguments.seconds)]
-    environment = {**os.environ, "TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    root = Path(__file__).resolve().parents[1]
+def run_python(interpreter: str, *arguments: str) -> str:
+    """What a process printed; ends with its last line of error."""
     done = subprocess.run(
-        command, env=environment, cwd=root, capture_output=True, text=True, check=False
+        [interpreter, *arguments], env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise SystemExit(f"{system}: {done.stderr.strip().splitlines()[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
+        last = (done.stderr.strip().splitlines() or ["killed"])[-1]
+        raise SystemExit(f"{' '.join(arguments)}: {last}")
+    return done.stdout
 
 
-def table(arguments: argparse.Namespace) -> None:
-    """Measures in turn and prints a row for each system and cell."""
-    print(f"{arguments.size}, {arguments.threads} thread(s), ratios to CTranslate2 float32")
-    print("| beams, batch | system | tokens/s | of CT2 | tokens/CPU s | of CT2 | peak MB |")
-    print("|---|---|--:|--:|--:|--:|--:|")
-    for beams, batch in CELLS:
-        rounds = [
-            {system: child(arguments, system, beams, batch) for system in SYSTEMS}
-            for _ in range(arguments.rounds)
-        ]
-        for system in SYSTEMS:
-            cells = [f"{beams}, {batch}", system]
-            for key in ("tokens_per_s", "tokens_per_cpu_s"):
-                values = [one[system][key] for one in rounds]
-                ratios = [one[system][key] / one["ctranslate2"][key] for one in rounds]
-                cells += [f"{statistics.median(values):,.0f}", f"{statistics.median(ratios):.2f}"]
-            cells.append(f"{max(one[system]['peak_mb'] for one in rounds):,.0f}")
-            print(f"| {' | '.join(cells)} |", flush=True)
+def available(systems: dict[str, System], interpreters: dict[str, str]) -> list[str]:
+    """The names of those whose libraries are there; says which are not."""
+    found = []
+    for name, system in systems.items():
+        libraries = system.libraries
+        code = f"import importlib.util as u; print([n for n in {libraries} if not u.find_spec(n)])"
+        missing = run_python(interpreters[name], "-c", code).strip()
+        if missing == "[]":
+            found.append(name)
+        else:
+            print(f"LEFT OUT: {name}, {interpreters[name]} has no {missing}", file=sys.stderr)
+    return found
+
+
+def one(name: str, interpreter: str, task: Task, seconds: float) -> dict[str, float]:
+    """`measure` in a process of its own."""
+    options = [f"--{key}={value}" for key, value in task._asdict().items()]
+    command = ["-m", "decoders.measure", name, f"--seconds={seconds}", *options]
+    return json.loads(run_python(interpreter, *command).splitlines()[-1])
+
+
+def rows(rounds: list[dict[str, dict[str, float]]]) -> Iterator[list[str]]:
+    """Cells of a row for each system, after its name."""
+    for name in rounds[0]:
+        cells = [name]
+        for key in ("tokens_per_s", "tokens_per_cpu_s"):
+            cells.append(f"{statistics.median(each[name][key] for each in rounds):,.0f}")
+            ratio = "-"
+            if FIRST in rounds[0]:
+                ratios = [each[name][key] / each[FIRST][key] for each in rounds]
+                ratio = f"{statistics.median(ratios):.2f}"
+            cells.append(ratio)
+        peak, library = (
+            max(each[name][key] for each in rounds) for key in ("peak_mb", "library_mb")
+        )
+        yield [*cells, f"{peak:,.0f} ({library:,.0f})"]
+
+
+def table(size: str, threads: int, lengths: list[int], given: argparse.Namespace) -> None:
+    """Measures in turn and prints a row for each cell and system."""
+    print(f"\n{size}, {threads} thread(s)\n")
+    print("| beams, batch, tokens | system | tokens/s | of CT2 | tokens/CPU s | of CT2 | peak MB |")
+    print("|---|---|--:|--:|--:|--:|--:|", flush=True)
+    with tempfile.TemporaryDirectory(prefix="decoding_") as folder:
+        if {"ctranslate2", "ctranslate2-int8"} & set(given.systems):
+            run_python(given.interpreters["ours"], "-m", "decoders.ours", size, folder)
+        for length in lengths:
+            for beams, batch in CELLS:
+                task = Task(size, beams, batch, length, threads, folder)
+                rounds = [
+                    {
+                        name: one(name, given.interpreters[name], task, given.seconds)
+                        for name in given.systems
+                    }
+                    for _ in range(given.rounds)
+                ]
+                for row in rows(rounds):
+                    print(f"| {beams}, {batch}, {length} | {' | '.join(row)} |", flush=True)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The arguments, with `interpreters` of each system."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", choices=SIZES, action="append", help="default tiny")
+    parser.add_argument("--threads", type=int, action="append", help="default 2")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[25], help="of the outputs")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    parser.add_argument("--python", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--opennmt-python", metavar="PATH", help="--python opennmt-tf=PATH")
+    parser.add_argument("--quick", action="store_true", help="both sizes, one short round")
+    given = parser.parse_args(arguments)
+    if given.quick:
+        given.size, given.rounds, given.seconds = given.size or list(SIZES), 1, 1.0
+        given.systems = [name for name in given.systems if name != "keras-hub-xla"]
+    given.interpreters = dict.fromkeys(SYSTEMS, sys.executable)
+    pairs = [pair.split("=", 1) for pair in given.python]
+    if given.opennmt_python:
+        pairs.append(["opennmt-tf", given.opennmt_python])
+    if unknown := {name for name, *_ in pairs} - set(SYSTEMS):
+        parser.error(f"--python knows {', '.join(SYSTEMS)}, not {', '.join(unknown)}")
+    given.interpreters.update(pairs)
+    return given
 
 
 def main() -> None:
     """See the file."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement")
-    parser.add_argument("--system", choices=SYSTEMS, help="one only; a line of JSON")
-    parser.add_argument("--beams", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=1)
-    arguments = parser.parse_args()
-    if arguments.system is None:
-        table(arguments)
-        return
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    sizes = arguments.size, arguments.beams, arguments.batch, arguments.threads
-    print(json.dumps(measure(arguments.system, *sizes, arguments.seconds)))
+    given = parse()
+    asked = {name: SYSTEMS[name] for name in given.systems}
+    given.systems = available(asked, given.interpreters)
+    for size in given.size or ["tiny"]:
+        for threads in given.threads or [2]:
+            table(size, threads, given.lengths, given)
 
 
 if __name__ == "__main__":
