@@ -7,11 +7,9 @@ import keras
 from keras import ops
 
 from tf_transformer.layers import positions
+from tf_transformer.layers.masked_softmax import masked_softmax
 
 Tensor: TypeAlias = keras.KerasTensor
-
-# Finite, so that a row without a single live key is no 0/0; only ever in float32.
-_HIDDEN = -1e30
 
 
 def scaled_dot_product_attention(
@@ -44,24 +42,19 @@ def scaled_dot_product_attention(
     [[[[1.0, 0.0], [1.0, 0.0]]]]
     """
     query = query * (query.shape[-1] ** -0.5)  # before the product: less overflow in float16
-    scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # (B, N, T, S)
+    scores = _products(query, key)  # (B, N, T, S)
     scores = ops.cast(scores, "float32")
     if bias is not None:
         scores = scores + ops.cast(bias, "float32")
-    if attention_mask is None:
-        weights = _softmax(scores)
-    else:
-        mask = ops.expand_dims(ops.cast(attention_mask, "bool"), 1)  # (B, 1, T, S)
-        # A select, not a sum: a hidden score may be anything, in float16 also inf.
-        weights = _softmax(ops.where(mask, scores, _HIDDEN))
-        weights = weights * ops.cast(ops.any(mask, axis=-1, keepdims=True), "float32")
+    weights = masked_softmax(scores, attention_mask)
     dropped = weights if dropout is None else dropout(weights)
     return ops.matmul(ops.cast(dropped, value.dtype), value), weights
 
 
-def _softmax(scores: Tensor) -> Tensor:
-    # Keras warns of a softmax over one place, which the first step of decoding is.
-    return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
+def _products(query: Tensor, key: Tensor) -> Tensor:
+    if query.shape[2] == 1:  # as a column, so that no key is moved; it is a row already
+        return ops.swapaxes(ops.matmul(key, ops.swapaxes(query, -1, -2)), -1, -2)
+    return ops.matmul(query, ops.swapaxes(key, -1, -2))
 
 
 @keras.saving.register_keras_serializable("tf_transformer")

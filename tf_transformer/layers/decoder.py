@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, TypeAlias
 import keras
 from keras import ops
 
-from tf_transformer.layers.decoder_layer import AttentionWeights, DecoderLayer, KeyValue
+from tf_transformer.layers.decoder_layer import AttentionWeights, DecoderLayer
 from tf_transformer.layers.masks import attention_mask
+from tf_transformer.layers.one_position import KeyValue
 from tf_transformer.layers.stack import Stack
 
 Tensor: TypeAlias = keras.KerasTensor
@@ -125,7 +126,10 @@ class Decoder(Stack):
             States (B, K, D), the caches, and each layer's weights: own (R, N, 1, t), source
             (B, N, K, S).
         """
-        x = self._enter_step(x, index)
+        beams, width = ops.shape(x)[1], x.shape[-1]
+        # All hypotheses stand at one position: time is the middle axis of (B * K, 1, D).
+        x = self._enter(ops.reshape(x, (-1, 1, width)), start=index)
+        x = ops.reshape(x, (-1, width))  # (R, D)
         caches, weights = [], []
         for block, layer_cache, keys_values in zip(
             self.blocks, cache, source.keys_values, strict=True
@@ -138,13 +142,8 @@ class Decoder(Stack):
                 source.attention_mask,
                 append,
                 self_attention_mask,
+                beams,
             )
             caches.append(layer_cache)
             weights.append(layer_weights)
-        return self._leave(x), caches, weights
-
-    def _enter_step(self, x: Tensor, index: Any) -> Tensor:
-        # All K hypotheses stand at one position: time is the middle axis of (B * K, 1, D).
-        batch, beams = ops.shape(x)[:2]
-        rows = self._enter(ops.reshape(x, (batch * beams, 1, x.shape[-1])), start=index)
-        return ops.reshape(rows, (batch, beams, x.shape[-1]))
+        return ops.reshape(self._leave(x), (-1, beams, width)), caches, weights

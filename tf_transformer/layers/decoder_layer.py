@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import keras
-from keras import ops
 
+from tf_transformer.layers.one_position import KeyValue, attend_cache, attend_source
 from tf_transformer.layers.stack import TransformerLayer
 
 Tensor: TypeAlias = keras.KerasTensor
-KeyValue = tuple[Tensor, Tensor]
 
 
 class AttentionWeights(NamedTuple):
@@ -94,18 +93,19 @@ class DecoderLayer(TransformerLayer):
         cross_attention_mask: Tensor | None,
         append: Callable[[Tensor, Tensor], Tensor],
         self_attention_mask: Tensor | None,
+        beams: Any,
     ) -> tuple[Tensor, KeyValue, AttentionWeights]:
-        """One position of K hypotheses a sentence: (B, K, D); caches hold B * K rows."""
-        attention, residual = self.self_attention, self.self_attention_residual
-        batch, beams = ops.shape(x)[:2]
-        y = ops.reshape(residual.enter(x), (batch * beams, 1, x.shape[-1]))
-        new_key, new_value = attention.project_key_value(y, index)
-        cache = append(cache[0], new_key), append(cache[1], new_value)
-        query = attention.project_query(y, index)
-        y, own = attention.attend(query, *cache, self_attention_mask, index)
-        x = residual.leave(x, ops.reshape(y, (batch, beams, x.shape[-1])))
-        # The beams are the query axis of attention over the source: no copy of it per beam.
-        x, cross = self._attend_source(x, source, cross_attention_mask)
+        """One position of R = B * K hypotheses, K of a sentence: (R, D); caches hold R rows."""
+        residual = self.self_attention_residual
+        y, cache, own = attend_cache(
+            self.self_attention, residual.enter(x), cache, index, append, self_attention_mask
+        )
+        x = residual.leave(x, y)
+        residual = self.cross_attention_residual
+        y, cross = attend_source(
+            self.cross_attention, residual.enter(x), source, cross_attention_mask, beams
+        )
+        x = self._feed_forward_sublayer(residual.leave(x, y), None)
         return x, cache, AttentionWeights(own, cross)
 
     def _attend_source(
