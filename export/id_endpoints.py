@@ -30,7 +30,7 @@ def generate_ids(parts: Parts) -> Endpoint:
 
     def answer(ids: tf.Tensor, length: tf.Tensor) -> Tensors:
         source = clean_source(parts, ids, length)
-        found = parts.generate(source.token_ids, parts.max_lengths(source.lengths))
+        found = parts.generate(source.token_ids, parts.max_lengths(source.lengths), wanted=1)
         is_blank = source.lengths <= 1
         best = tf.where(tf.expand_dims(is_blank, 1), PAD_ID, found.token_ids[:, 0])
         return {

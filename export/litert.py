@@ -103,7 +103,7 @@ def _text_to_text(translator: Translator) -> Any:
         truncated = tf.size(token_ids) >= limit
         token_ids = tf.expand_dims(tf.concat([token_ids[: limit - 1], [END_ID]], 0), 0)
         length = tf.shape(token_ids)[1:]
-        found = translator.generate(token_ids, translator.max_lengths(length))
+        found = translator.generate(token_ids, translator.max_lengths(length), wanted=1)
         best = found.token_ids[0, 0]
         is_end = tf.cast(tf.equal(best, END_ID), tf.int32)
         # Not cumprod: LiteRT has no such operation. A blank text has a blank translation.

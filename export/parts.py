@@ -25,6 +25,7 @@ NUM_BEAMS, MAX_LENGTH = (
     tf.TensorSpec([None], tf.int32, name=name) for name in ("num_beams", "max_length")
 )
 ALPHA = tf.TensorSpec([None], tf.float32, name="alpha")
+_WANTED = tf.TensorSpec([], tf.int32, name="wanted")
 
 
 class Endpoint(NamedTuple):
@@ -52,16 +53,24 @@ class Parts(Translator):
         return super().encode_source(text)
 
     def generate(
-        self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor, **wishes: Any
+        self,
+        encoder_token_ids: tf.Tensor,
+        max_lengths: tf.Tensor,
+        *,
+        wanted: int | None = None,
+        **wishes: Any,
     ) -> SearchResult:
-        """See `Translator`; without wishes one function for all who ask."""
+        """See `Translator`; without other wishes one function for all who ask."""
         if wishes:
-            return super().generate(encoder_token_ids, max_lengths, **wishes)
-        return self._generate(encoder_token_ids, max_lengths)
+            return super().generate(encoder_token_ids, max_lengths, wanted=wanted, **wishes)
+        wanted = self.most_beams if wanted is None else wanted
+        return self._generate(encoder_token_ids, max_lengths, tf.constant(wanted))
 
-    @tf.function(input_signature=[IDS, LENGTH], autograph=False)
-    def _generate(self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor) -> SearchResult:
-        return super().generate(encoder_token_ids, max_lengths)
+    @tf.function(input_signature=[IDS, LENGTH, _WANTED], autograph=False)
+    def _generate(
+        self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor, wanted: tf.Tensor
+    ) -> SearchResult:
+        return super().generate(encoder_token_ids, max_lengths, wanted=wanted)
 
     @property
     def most_beams(self) -> int:

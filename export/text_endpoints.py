@@ -108,7 +108,7 @@ def translate_with_options(parts: Parts) -> Endpoint:
         alpha = tf.clip_by_value(alpha, -MAX_ALPHA, MAX_ALPHA)
         begun = ForcedPrefix(parts.tokenizers.target.tokenize(prefix).to_tensor(PAD_ID))
         rows = RowOptions(alpha=alpha, num_beams=beams)
-        found = parts.generate(source.token_ids, limits, rows=rows, rules=[begun])
+        found = parts.generate(source.token_ids, limits, rows=rows, rules=[begun], wanted=1)
         best = parts.detokenize(found.token_ids[:, 0])
         return {
             "text": tf.where(is_blank, "", best),

@@ -28,6 +28,7 @@ def generate(
     alignment_layer: int | None = None,
     rows: RowOptions | None = None,
     rules: Sequence[Rule] = (),
+    wanted: Any = None,
 ) -> SearchResult:
     """Searches outputs for B sources.
 
@@ -41,6 +42,7 @@ def generate(
         rows: what single rows ask for. The source mask is made from the ids; so are the seeds of
             sampling, unless given: a source draws the same in any batch.
         rules: beside those of `search`.
+        wanted: so many of the best are read, see `Search`; a translation needs one.
     """
     encoder_embedding, embedding = embeddings_of(model)
     decoder, beams = model.get_layer("decoder"), search.num_beams
@@ -67,4 +69,4 @@ def generate(
     if rows.seeds is None and isinstance(search, SamplingSearch):
         rows = rows._replace(seeds=fingerprints(encoder_token_ids, PAD_ID))
     cache = decoder.empty_cache(count)
-    return search(step, cache, max_lengths, extras=extras, rows=rows, rules=rules)
+    return search(step, cache, max_lengths, extras=extras, rows=rows, rules=rules, wanted=wanted)

@@ -93,7 +93,8 @@ class Translator(Scorer):
         is not read, and `truncated` says so. Each row is as if it were alone.
         """
         source = self.encode_source(text)
-        found = self.generate(source.token_ids, self.max_lengths(source.lengths))
+        limits = self.max_lengths(source.lengths)
+        found = self.generate(source.token_ids, limits, wanted=1)
         best = self.detokenize(found.token_ids[:, 0])
         is_blank = source.lengths <= 1
         return {
@@ -156,8 +157,9 @@ class Translator(Scorer):
         Args:
             encoder_token_ids: int32, PAD behind END.
             max_lengths: int32, END counted.
-            wishes: `rows` and `rules` of `generate.generate`: what single rows ask for, and what
-                this call adds to the rules of the options, such as a `ForcedPrefix`.
+            wishes: `rows`, `rules` and `wanted` of `generate.generate`: what single rows ask for,
+                what this call adds to the rules of the options, such as a `ForcedPrefix`, and how
+                many of the best are read.
         """
         layer = self.alignment_layer if self.options.coverage_penalty else None
         ids = encoder_token_ids, max_lengths

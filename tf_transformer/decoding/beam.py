@@ -32,9 +32,10 @@ class BeamSearch(Search):
     """Keeps the `num_beams` best open hypotheses, and those that ended in a pool of their own.
 
     Each step takes the 2K best continuations, so that K stay open even if K of them end. A row
-    stops when no open hypothesis can still beat the pool's worst; with one beam it is greedy
-    search. What has not ended at the limit comes after what has, normalised alike, unfinished.
-    Open hypotheses are compared by log P, as the rules weigh it; finished ones by their score.
+    stops when no open hypothesis can still beat the pool's worst, or the worst of those that are
+    wanted; with one beam it is greedy search. What has not ended at the limit comes after what
+    has, normalised alike, unfinished. Open hypotheses are compared by log P, as the rules weigh it;
+    finished ones by their score.
 
     Args:
         num_beams: K. A row that asks for fewer gets what a search built with as many finds.
@@ -168,12 +169,19 @@ class BeamSearch(Search):
         return grown, parents
 
     def _is_done(self, call: Call, live: Live, pool: Pool) -> tf.Tensor:
-        """(B,) bool: the limit is reached, or nothing open can still beat the pool's worst."""
-        best, worst = live.ranks[:, :1], pool.scores[:, -1:]
-        if call.num_beams is not None:
-            worst = pick(pool.scores, call.num_beams - 1)
+        """(B,) bool: the limit is reached, or nothing open can still beat what is wanted."""
+        best, worst = live.ranks[:, :1], self._worst(call, pool)
         hopeless = worst >= call.scoring.best_possible(best, live.lengths, call.max_lengths)
         return (live.lengths >= call.max_lengths) | (hopeless | ~is_something(best))[:, 0]
+
+    def _worst(self, call: Call, pool: Pool) -> tf.Tensor:
+        """(B, 1), the score of the last place that is wanted."""
+        if call.num_beams is None and call.wanted is None:
+            return pool.scores[:, -1:]
+        beams = self.num_beams if call.num_beams is None else call.num_beams
+        wanted = self.num_beams if call.wanted is None else call.wanted
+        last = tf.minimum(beams, wanted) - 1
+        return pick(pool.scores, tf.zeros_like(pool.lengths[:, :1]) + last)
 
     def _result(self, call: Call, live: Live, pool: Pool, said: Extras) -> SearchResult:
         lengths = tf.expand_dims(live.lengths, 1) + tf.zeros_like(pool.lengths)

@@ -54,6 +54,7 @@ class Call(NamedTuple):
     longest: tf.Tensor  # ()
     scoring: Scoring
     num_beams: Any  # (B, 1) int32, or None where every row has K
+    wanted: Any  # 1 to K, () int32 or a number; None for K
     seeds: Any  # (B,) int32, or None
     rules: tuple[Rule, ...]
     extras: Extras
@@ -110,6 +111,7 @@ class Search(abc.ABC):
         extras: Extras | None = None,
         rows: RowOptions | None = None,
         rules: Sequence[Rule] = (),
+        wanted: Any = None,
     ) -> SearchResult:
         """Searches B rows side by side; no row's result depends on another's.
 
@@ -124,6 +126,9 @@ class Search(abc.ABC):
                 hypothesis, (B, K, T, ...). None, and the step returns two values.
             rows: what single rows ask for; None for nothing.
             rules: of this call, such as a `ForcedPrefix`; after those of the search.
+            wanted: so many of the K places are read, 1 to K, a number or () int32; None for all.
+                They hold what they would anyhow. A search that can tell them sooner stops
+                sooner, and what stands behind them is then whatever was found until then.
         """
         rows = rows or RowOptions()
         alpha, beams = self.alpha, None
@@ -144,6 +149,7 @@ class Search(abc.ABC):
             tf.reduce_max(tf.concat([max_lengths, [0]], 0)),
             Scoring(self.length_penalty, alpha, self.coverage_penalty, rows.source_mask),
             beams,
+            wanted,
             rows.seeds,
             (*self.rules, *rules),
             extras or {},
