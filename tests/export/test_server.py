@@ -117,6 +117,28 @@ def test_numbers_go_in_and_out_of_rest(server):
     assert answer.status_code == 400 and "length" in answer.json()["error"]
 
 
+@pytest.mark.case("65")
+def test_ids_of_other_widths_that_meet_are_answered_as_alone(server):
+    """Rows of one request are filled up by the client, with any id: `length` says what is meant."""
+
+    def ask(rows, fill=0):
+        width = max(map(len, rows))
+        ids = [[*row, *[fill or row[0]] * (width - len(row))] for row in rows]
+        body = {"ids": ids, "length": list(map(len, rows))}
+        answer = post(server, {"signature_name": "generate_ids", "inputs": body})
+        return answer.json()["outputs"]["ids"]
+
+    texts = ["je suis étudiant .", "le chat", "où est la gare ? ma sœur habite à Genève ."]
+    rows = [list(map(int, ids)) for ids in tokenizers()[0].encode(texts)]
+    assert len(set(map(len, rows))) == 3
+    alone = [ask([row])[0] for row in rows]
+    assert in_threads(lambda row: ask([row])[0], rows * 3, 9) == alone * 3
+    assert ask(rows) == ask(rows, fill=7) == alone
+    ragged = {"ids": rows, "length": list(map(len, rows))}
+    answer = post(server, {"signature_name": "generate_ids", "inputs": ragged})
+    assert answer.status_code == 400 and "ids is not of type int32" in answer.json()["error"]
+
+
 def input_specs(server: Server, signature: str):
     found = requests.get(url(server, "/metadata"), timeout=60).json()
     return found["metadata"]["signature_def"]["signatureDef"][signature]["inputs"]
