@@ -15,7 +15,10 @@ import tensorflow as tf
 from export import SessionModel, export_ctranslate2, export_litert
 from export.answers import Request, c_library_answers, object_loader_answers
 from export.c_library import LibraryNotFound
+from export.client import Client
 from export.meta_graph import read_meta_graph
+from export.rest_client import RestClient
+from export.server import Server
 from tests.tiny_run import PAIRS, Place
 from tests.tiny_translator import export_unchecked
 from tf_transformer import Translator
@@ -102,6 +105,21 @@ def test_a_saved_model_in_the_c_library_without_python_tensorflow(saved_model, e
     except LibraryNotFound as error:
         pytest.skip(str(error))
     agree(expected, found["text"].tolist(), found["score"])
+
+
+@pytest.fixture(scope="module")
+def server(saved_model):
+    with Server(saved_model.parent, name="one") as running:
+        yield running
+
+
+@pytest.mark.parametrize("kind", [Client, RestClient])
+def test_a_saved_model_behind_a_server(kind, server, expected, lines):
+    """Many small requests, which the server joins with one another."""
+    port = server.port if kind is Client else server.rest_port
+    with kind(f"127.0.0.1:{port}", "one") as client:
+        found = list(client.stream(lines, batch=7))
+    agree(expected, [row["text"] for row in found], [row["score"] for row in found])
 
 
 def test_litert(translator, expected, lines, tmp_path):
