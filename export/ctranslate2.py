@@ -11,6 +11,7 @@ import tf_transformer
 from tf_transformer.errors import InputError
 from tf_transformer.translator import Translator
 
+from .ctranslate2_search import search_arguments
 from .ctranslate2_spec import make_spec
 
 QUANTIZATIONS = ("int8", "int8_float32", "int16", "float16", "bfloat16")
@@ -32,15 +33,15 @@ def export_ctranslate2(
         translator: in float32, as `Translator.load` makes it.
         directory: is made; must not exist.
         quantization: one of QUANTIZATIONS; None keeps float32.
-        max_positions: rows of the position table that is written, the longest sentence; a learned
-            table has its own number.
+        max_positions: rows of the position table that is written, the longest sentence; more where
+            the options allow longer ones.
 
     Returns:
         `directory`.
 
     Raises:
-        InputError: CTranslate2 is not installed or has no such model, `directory` exists or
-            cannot be written, or an argument breaks its rule.
+        InputError: CTranslate2 is not installed, has no such model or no such search, `directory`
+            exists or cannot be written, or an argument breaks its rule.
     """
     if quantization is not None and quantization not in QUANTIZATIONS:
         raise InputError(
@@ -51,6 +52,7 @@ def export_ctranslate2(
     if directory.exists():
         raise InputError(f"{directory} exists and is never overwritten; choose another.")
     spec = make_spec(translator, max_positions)
+    arguments = search_arguments(translator)
     spec.validate()
     spec.optimize(quantization=quantization)
     try:
@@ -61,7 +63,8 @@ def export_ctranslate2(
             spec.save(str(written))
             _write_tokenizers(translator, written)
             (written / "metadata.json").write_text(
-                json.dumps(_metadata(translator, quantization), indent=2) + "\n", encoding="utf-8"
+                json.dumps(_metadata(translator, quantization, arguments), indent=2) + "\n",
+                encoding="utf-8",
             )
             return written.rename(directory)
     except OSError as error:
@@ -70,33 +73,24 @@ def export_ctranslate2(
         raise InputError(f"{directory} cannot be written: {error.strerror}") from error
 
 
-def search_arguments(translator: Translator) -> dict[str, Any]:
-    """The arguments of `ctranslate2.Translator.translate_batch` for the translator's search.
-
-    CTranslate2 divides by length^alpha, where the GNMT penalty of beam search has
-    ((5 + length) / 6)^alpha: the order of the hypotheses of one sentence can differ.
-    """
-    options = translator.options
-    return {
-        "beam_size": options.num_beams if options.search == "beam" else 1,
-        "length_penalty": options.alpha,
-        "max_input_length": options.max_source_length,
-    }
-
-
 def _write_tokenizers(translator: Translator, folder: Path) -> None:
     tokenizers = translator.tokenizers
     for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
         tokenizer.save(folder / f"{side}{tokenizer.suffix}")
 
 
-def _metadata(translator: Translator, quantization: str | None) -> dict[str, Any]:
+def _metadata(
+    translator: Translator, quantization: str | None, arguments: dict[str, Any]
+) -> dict[str, Any]:
     import ctranslate2
+
+    options = translator.options
 
     return {
         "tf_transformer": tf_transformer.__version__,
         "ctranslate2": ctranslate2.__version__,
         "quantization": quantization or "float32",
-        "translate_batch": search_arguments(translator),
-        "extra_length": translator.options.extra_length,
+        "translate_batch": arguments,
+        "length_factor": options.length_factor,
+        "extra_length": options.extra_length,
     }

@@ -17,7 +17,7 @@ def make_spec(translator: Translator, max_positions: int) -> Any:
 
     Args:
         translator: in float32.
-        max_positions: rows of the position table, for schemes that add one.
+        max_positions: least rows of the position table, for schemes that add one.
 
     Raises:
         InputError: CTranslate2 is missing or has no such model; the message names what it lacks.
@@ -29,7 +29,13 @@ def make_spec(translator: Translator, max_positions: int) -> Any:
     _refuse_what_it_lacks(encoder, source.hidden_dim)
     spec = specs.TransformerSpec(
         specs.TransformerEncoderSpec(encoder.num_layers, encoder.num_heads, **_options(encoder)),
-        specs.TransformerDecoderSpec(decoder.num_layers, decoder.num_heads, **_options(decoder)),
+        specs.TransformerDecoderSpec(
+            decoder.num_layers,
+            decoder.num_heads,
+            **_options(decoder),
+            alignment_layer=translator.alignment_layer,
+            alignment_heads=decoder.num_heads,
+        ),
     )
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = encoder.layer_norm_epsilon
@@ -39,9 +45,11 @@ def make_spec(translator: Translator, max_positions: int) -> Any:
     spec.config.decoder_start_token = start
     spec.register_source_vocabulary(names[0])
     spec.register_target_vocabulary(names[1])
+    options = translator.options
+    rows = max(max_positions, options.max_source_length, options.max_target_length)
     for to, stack in ((spec.encoder, encoder), (spec.decoder, decoder)):
         if hasattr(to, "position_encodings"):
-            to.position_encodings.encodings = _positions(stack, max_positions, source.hidden_dim)
+            to.position_encodings.encodings = _positions(stack, rows, source.hidden_dim)
         _fill_stack(to, stack)
     spec.encoder.embeddings[0].weight = _table(source)
     spec.decoder.embeddings.weight = _table(target)
@@ -101,11 +109,10 @@ def _fill_stack(spec: Any, stack: Any) -> None:
         _fill_norm(to.ffn.layer_norm, block.feed_forward_residual.norm)
 
 
-def _positions(stack: Any, max_positions: int, width: int) -> np.ndarray:
+def _positions(stack: Any, rows: int, width: int) -> np.ndarray:
     """What the scheme adds to a sentence of zeros, (rows, D): nothing if it is of attention."""
     if stack.absolute is None:
-        return np.zeros((max_positions, width), np.float32)
-    rows = getattr(stack.absolute, "max_positions", max_positions)
+        return np.zeros((rows, width), np.float32)
     return np.asarray(stack.absolute(np.zeros((1, rows, width), np.float32)))[0]
 
 

@@ -29,16 +29,15 @@ def require_runtime() -> Any:
     return interpreter
 
 
-def open_file(content: bytes, text_operations: bool = True) -> Any:
+def open_file(content: bytes, text_operations: bool = True, threads: int | None = None) -> Any:
     """An interpreter of a file, by default with the operations of TensorFlow Text."""
-    interpreter = require_runtime()
+    interpreter, options = require_runtime(), {"model_content": content, "num_threads": threads}
     if not text_operations:
-        return interpreter.Interpreter(model_content=content)
+        return interpreter.Interpreter(**options)
     from tensorflow_text import tflite_registrar
 
-    return interpreter.InterpreterWithCustomOps(
-        model_content=content, custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS
-    )
+    operations = tflite_registrar.SELECT_TFTEXT_OPS
+    return interpreter.InterpreterWithCustomOps(custom_op_registerers=operations, **options)
 
 
 def check_answers(content: bytes, translator: Translator, exact: bool) -> None:

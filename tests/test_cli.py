@@ -573,13 +573,15 @@ def test_export_of_what_is_no_run_is_one_sentence(models, run, tmp_path):
 def test_other_targets_are_written_and_told_apart(trained, run, tmp_path):
     folder = tmp_path / "ct2"
     done = run(
-        "export", trained, "--target", "ctranslate2", "--output", folder, "--quantize", "int8"
-    )
+        "export", trained, "--target", "ctranslate2", "--output", folder, "--quantize", "int8",
+        "--length-penalty", "power",
+    )  # fmt: skip
     assert done.code == 0 and (folder / "model.bin").is_file()
     for options, message in (
         (["--target", "onnx"], "`--target` must be one of saved_model, .*--target onnx"),
         (["--quantize", "int8"], "`--quantize` is for the targets litert and ctranslate2"),
         (["--target", "litert", "--keep", "2"], "`--keep` is for the target saved_model"),
+        (["--target", "ctranslate2", "--beam", "4"], "CTranslate2 has no length penalty `gnmt`"),
     ):
         assert_refused(run("export", trained, "--output", tmp_path / "x", *options), message)
     assert not (tmp_path / "x").exists()

@@ -36,6 +36,9 @@ Signatures = Annotated[
 Kit = Annotated[
     bool, typer.Option(help="Write OUTPUT/serving: configs, compose, Kubernetes, README.")
 ]
+Penalty = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Length penalty: gnmt, power or none.")
+]
 Name = Annotated[
     str | None, typer.Option(help="What clients call the model; default OUTPUT's name.")
 ]
@@ -53,6 +56,7 @@ def export(
     name: Name = None,
     beam: Beam = None,
     alpha: Alpha = None,
+    length_penalty: Penalty = None,
 ) -> None:
     """Write a SavedModel: text in, text out, tokenizer and search inside the graph.
 
@@ -65,7 +69,8 @@ def export(
     load_tensorflow()
     from tf_transformer.translator import Translator
 
-    translator = Translator.load(run, **decoding_changes(beam, alpha))
+    changes = decoding_changes(beam, alpha, length_penalty=length_penalty)
+    translator = Translator.load(run, **changes)
     exporter, console = need("export").EXPORTERS[target], Console()
     if target != "saved_model":
         path = exporter(translator, output, quantize)

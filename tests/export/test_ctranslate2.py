@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.ctranslate2 import export_ctranslate2, search_arguments
+from export.ctranslate2 import export_ctranslate2
+from export.ctranslate2_search import search_arguments
 from tests.tiny_translator import ENGLISH, FRENCH, TEXTS, make_batch, make_translator
 from tests.trained_translator import trained_translator
 from tf_transformer.errors import InputError
@@ -46,7 +47,7 @@ def ours(translator, texts, length=LENGTH):
 def theirs(translator, folder, texts, **arguments):
     engine = ctranslate2.Translator(str(folder), compute_type="float32", inter_threads=1)
     source = [translator.tokenizers.source.pieces(text.decode()) for text in texts]
-    settings = {"max_decoding_length": LENGTH, **search_arguments(translator), **arguments}
+    settings = {**search_arguments(translator), "max_decoding_length": LENGTH, **arguments}
     return [found.hypotheses[0] for found in engine.translate_batch(source, **settings)]
 
 
@@ -103,7 +104,7 @@ def test_pad_and_start_never_come_out(tmp_path):
 
 
 def test_the_folder_has_tokenizers_and_the_search(tmp_path):
-    translator = make_translator()
+    translator = make_translator().with_options(length_penalty="power")
     folder = export_ctranslate2(translator, tmp_path / "deep" / "ct2", quantization="int8")
     metadata = json.loads((folder / "metadata.json").read_text())
     assert metadata["quantization"] == "int8"
@@ -116,6 +117,7 @@ def test_the_folder_has_tokenizers_and_the_search(tmp_path):
 
 def test_int8_is_smaller(tmp_path):
     translator = make_translator(hidden_dim=64, intermediate_dim=256, num_layers=2)
+    translator = translator.with_options(search="greedy")
     sizes = {
         kind: (export_ctranslate2(translator, tmp_path / str(kind), kind) / "model.bin")
         .stat()
@@ -139,7 +141,8 @@ def test_what_is_there_is_never_overwritten(tmp_path):
         export_ctranslate2(make_translator(), tmp_path / "ct2")
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="cannot be written"):
-        export_ctranslate2(make_translator(), tmp_path / "file" / "ct2")
+        greedy = make_translator().with_options(search="greedy")
+        export_ctranslate2(greedy, tmp_path / "file" / "ct2")
     assert (tmp_path / "file").read_text() == "mine"
 
 
