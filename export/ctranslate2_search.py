@@ -29,12 +29,10 @@ def search_arguments(translator: Translator) -> dict[str, Any]:
     _refuse(options, several)
     names = translator.tokenizers.target.vocabulary()
     alpha = options.alpha if several and options.length_penalty == "power" else 0
-    coverage = options.coverage_penalty if several else 0
     arguments = {
         "beam_size": options.num_beams if options.search == "beam" else 1,
         "length_penalty": alpha,
-        "coverage_penalty": coverage,
-        "return_end_token": bool(alpha or coverage),
+        "return_end_token": bool(alpha),
         "max_input_length": options.max_source_length,
         "max_decoding_length": options.max_target_length,
         "min_decoding_length": max(options.min_length - 1, 0),  # END does not count there
@@ -59,6 +57,11 @@ def _refuse(options: DecodingOptions, several: bool) -> None:
         raise InputError(
             'CTranslate2 has no length penalty `gnmt`; take `length_penalty` "power" or '
             f"`alpha` 0. Received: length_penalty='gnmt', alpha={options.alpha}"
+        )
+    if several and options.coverage_penalty:
+        raise InputError(
+            "CTranslate2 has no `coverage_penalty` for hypotheses after the first that end. "
+            f"Received: coverage_penalty={options.coverage_penalty}"
         )
     if options.repetition_penalty != 1:
         raise InputError(
