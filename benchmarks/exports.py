@@ -1,7 +1,7 @@
 """One run in every form: sizes, answers, BLEU, and seconds a sentence, side by side.
 
     pip install -e '.[evaluate,litert,ctranslate2]'
-    python benchmarks/exports.py --run runs/m30k --source test2016.src --reference test2016.tgt
+    PYTHONPATH=. python benchmarks/exports.py --run RUN --source test.src --reference test.tgt
 
 A row for each of: in process, the SavedModel (under the session loader, which is a server's),
 LiteRT in float32, float16 and int8, CTranslate2 in float32 and int8; by greedy search and with four
