@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--alpha", type=float, help="default the run's")
     arguments = parser.parse_args()
-    pairs = read_pairs(arguments.source, arguments.reference, arguments.lines)
+    pairs = read_pairs(arguments.source, arguments.reference)[: arguments.lines]
     print(
         "| search | form | MB | as in process | BLEU | to in process | s / sentence | its speed |"
     )
@@ -191,7 +191,8 @@ def ask_in_turn(made: list[Form], sources: list[str]) -> tuple[dict, dict[str, f
     """Answers, and mean seconds, of each form."""
     answers: dict[str, list[Answer]] = {form.name: [] for form in made}
     seconds = dict.fromkeys(answers, 0.0)
-    _ = [form.ask(sources[0]) for form in made]  # what only the first request waits for
+    for form in made:
+        form.ask(sources[0])  # what only the first request waits for
     for source in sources:
         for form in made:
             start = time.perf_counter()
