@@ -1,7 +1,5 @@
 """Results of checks for people: a table that grows while they run."""
 
-from types import TracebackType
-
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -34,10 +32,5 @@ class Report:
     def __enter__(self) -> "Report":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()

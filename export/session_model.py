@@ -1,7 +1,6 @@
 """A SavedModel under the session loader, the one of TensorFlow Serving."""
 
 import os
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -55,10 +54,5 @@ class SessionModel:
     def __enter__(self) -> "SessionModel":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
