@@ -87,10 +87,7 @@ def request(
     from tf_transformer.lines import clean_line, count_lines, iter_lines, write_lines
     from tf_transformer.progress import LineProgress
 
-    if not re.fullmatch(r"\S+:[0-9]+" if not rest else r"\S+", address):
-        raise InputError(
-            f"The address must be HOST:PORT, as in localhost:8500. Received: {address}"
-        )
+    _check_address(address, rest)
     source: Any = sys.stdin.buffer if input is None else input
     lines = iter_lines(source, name="standard input" if input is None else None, errors="replace")
     load_tensorflow()
@@ -113,6 +110,13 @@ def request(
             write_lines(sys.stdout.buffer if output is None else output, told())
     except need("export").ServerError as error:
         raise InputError(f"No translation from {error}") from error
+
+
+def _check_address(address: str, rest: bool) -> None:
+    if not re.fullmatch(r"\S+" if rest else r"\S+:[0-9]+", address):
+        raise InputError(
+            f"The address must be HOST:PORT, as in localhost:8500. Received: {address}"
+        )
 
 
 def _client(address: str, rest: bool, tls: bool, how: dict[str, Any]) -> Any:
