@@ -51,13 +51,13 @@ def generate(
         encoder_embedding.embed(encoder_token_ids), padding_mask=mask, training=False
     )
     source = decoder.start(encoder_output, mask)
-    kernel = embedding.output_kernel()
+    kernel, joined = embedding.output_kernel(), decoder.join_projections()
     shape = tf.shape(encoder_token_ids)
     count, longest = shape[0] * beams, shape[1]
 
     def step(token_ids: tf.Tensor, cache: Any, index: tf.Tensor) -> Any:
         x = embedding.embed(tf.reshape(token_ids, [-1, beams]))  # (B, K, D)
-        x, cache, weights = decoder.step(x, cache, index, source)
+        x, cache, weights = decoder.step(x, cache, index, source, joined=joined)
         logits = embedding.logits(tf.reshape(x, [-1, x.shape[-1]]), kernel)  # (R, V)
         if alignment_layer is None:
             return logits, cache

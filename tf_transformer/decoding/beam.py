@@ -10,7 +10,6 @@ from tf_transformer.decoding.buffers import (
     follow_extras,
     pick,
     reorder,
-    shape_invariants,
     write,
     write_extras,
 )
@@ -23,6 +22,7 @@ from tf_transformer.decoding.hypotheses import (
     finished_then_open,
     start_hypotheses,
 )
+from tf_transformer.decoding.loop import search_loop
 from tf_transformer.decoding.rules import NONE, is_something
 from tf_transformer.decoding.search import Call, Extras, Search, SearchResult, State, call_step
 from tf_transformer.decoding.top import top_k
@@ -72,9 +72,7 @@ class BeamSearch(Search):
 
         said = empty_extras(call.extras, self.num_beams, call.longest)
         start = tf.constant(0), *self._start(call), call.max_lengths < 1, state, said
-        _, live, pool, _, _, said = tf.while_loop(
-            going, body, start, shape_invariants=shape_invariants(start)
-        )
+        _, live, pool, _, _, said = search_loop(going, body, start)
         return self._result(call, live, pool, said)
 
     def _start(self, call: Call) -> tuple[Live, Pool]:

@@ -9,10 +9,10 @@ from tf_transformer.decoding.buffers import (
     empty_extras,
     follow_extras,
     pick,
-    shape_invariants,
     write,
     write_extras,
 )
+from tf_transformer.decoding.loop import search_loop
 from tf_transformer.decoding.rules import NONE, is_something
 from tf_transformer.decoding.search import Call, Extras, Search, SearchResult, State, call_step
 
@@ -60,9 +60,7 @@ class PathSearch(Search):
         )
         said = empty_extras(call.extras, self.num_beams, call.longest)
         start = tf.constant(0), paths, state, said
-        _, paths, _, said = tf.while_loop(
-            going, body, start, shape_invariants=shape_invariants(start)
-        )
+        _, paths, _, said = search_loop(going, body, start)
         return self._result(call, paths, said)
 
     def _longer(

@@ -4,6 +4,7 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from tf_transformer.config import END_ID, PAD_ID, START_ID
@@ -177,8 +178,8 @@ class Search(abc.ABC):
             it and log P of the model (R, C). The second is None where there are no rules: it is
             the first.
         """
-        normaliser = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
-        never = self.suppressed(tf.shape(logits)[-1])
+        normaliser = _normaliser(logits)
+        never = self.suppressed(logits.shape[-1] or tf.shape(logits)[-1])
         if not call.rules:
             # No pass over (R, V) for log-probabilities of which a few are wanted.
             return logits + never, lambda best, _: (
@@ -193,11 +194,21 @@ class Search(abc.ABC):
             weights = rule(weights, so_far)
         return weights + never, lambda best, ids: (best, tf.gather(log_probs, ids, batch_dims=1))
 
-    def suppressed(self, vocabulary_size: tf.Tensor) -> tf.Tensor:
+    def suppressed(self, vocabulary_size: Any) -> Any:
         """(V,) float32 to add to logits: minus infinity at PAD and START, else 0."""
+        if isinstance(vocabulary_size, int):  # a constant, not three operations over it a step
+            never = np.isin(np.arange(vocabulary_size), (self.pad_id, self.start_id))
+            return np.where(never, np.float32(NONE), np.float32(0))
         ids = tf.range(vocabulary_size)
         never = tf.logical_or(tf.equal(ids, self.pad_id), tf.equal(ids, self.start_id))
         return tf.where(never, -float("inf"), 0.0)
+
+
+def _normaliser(logits: tf.Tensor) -> tf.Tensor:
+    """log sum exp of (R, V), (R, 1), in fewer passes than TensorFlow's; NaN if all is forbidden."""
+    highest = tf.reduce_max(logits, axis=-1, keepdims=True)
+    total = tf.reduce_sum(tf.exp(logits - highest), axis=-1, keepdims=True)
+    return highest + tf.math.log(total)
 
 
 def call_step(step: Step, token_ids: tf.Tensor, state: State, index: tf.Tensor) -> Any:

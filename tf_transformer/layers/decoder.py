@@ -8,7 +8,7 @@ from keras import ops
 
 from tf_transformer.layers.decoder_layer import AttentionWeights, DecoderLayer
 from tf_transformer.layers.masks import attention_mask
-from tf_transformer.layers.one_position import KeyValue
+from tf_transformer.layers.one_position import KeyValue, Projection, join_projections
 from tf_transformer.layers.stack import Stack
 
 Tensor: TypeAlias = keras.KerasTensor
@@ -103,6 +103,10 @@ class Decoder(Stack):
             caches.append(tuple(ops.zeros(shape, self.compute_dtype) for shape in shapes))
         return caches
 
+    def join_projections(self) -> list[Projection]:
+        """Per layer what makes query, key and value of self-attention in one product."""
+        return [join_projections(block.self_attention) for block in self.blocks]
+
     def step(
         self,
         x: Tensor,
@@ -111,6 +115,7 @@ class Decoder(Stack):
         source: SourceContext,
         append: Callable[[Tensor, Tensor], Tensor] = grow,
         self_attention_mask: Tensor | None = None,
+        joined: list[Projection] | None = None,
     ) -> tuple[Tensor, list[KeyValue], list[AttentionWeights]]:
         """One position of K hypotheses for each of B sentences.
 
@@ -121,6 +126,7 @@ class Decoder(Stack):
             source: from `start`.
             append: writes the new position (R, N, 1, H) into a cache; `grow` concatenates.
             self_attention_mask: (R, 1, t) bool where `append` keeps places not yet written.
+            joined: from `join_projections`, which a loop over steps takes once, outside.
 
         Returns:
             States (B, K, D), the caches, and each layer's weights: own (R, N, 1, t), source
@@ -131,11 +137,12 @@ class Decoder(Stack):
         x = self._enter(ops.reshape(x, (-1, 1, width)), start=index)
         x = ops.reshape(x, (-1, width))  # (R, D)
         caches, weights = [], []
-        for block, layer_cache, keys_values in zip(
-            self.blocks, cache, source.keys_values, strict=True
+        for block, layer_joined, layer_cache, keys_values in zip(
+            self.blocks, joined or self.join_projections(), cache, source.keys_values, strict=True
         ):
             x, layer_cache, layer_weights = block.step(
                 x,
+                layer_joined,
                 layer_cache,
                 keys_values,
                 index,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import keras
 
-from tf_transformer.layers.one_position import KeyValue, attend_cache, attend_source
+from tf_transformer.layers.one_position import KeyValue, Projection, attend_cache, attend_source
 from tf_transformer.layers.stack import TransformerLayer
 
 Tensor: TypeAlias = keras.KerasTensor
@@ -87,6 +87,7 @@ class DecoderLayer(TransformerLayer):
     def step(
         self,
         x: Tensor,
+        joined: Projection,
         cache: KeyValue,
         source: KeyValue,
         index: Any,
@@ -98,7 +99,13 @@ class DecoderLayer(TransformerLayer):
         """One position of R = B * K hypotheses, K of a sentence: (R, D); caches hold R rows."""
         residual = self.self_attention_residual
         y, cache, own = attend_cache(
-            self.self_attention, residual.enter(x), cache, index, append, self_attention_mask
+            self.self_attention,
+            joined,
+            residual.enter(x),
+            cache,
+            index,
+            append,
+            self_attention_mask,
         )
         x = residual.leave(x, y)
         residual = self.cross_attention_residual

@@ -15,10 +15,21 @@ from tf_transformer.layers.attention import MultiHeadAttention, scaled_dot_produ
 
 Tensor: TypeAlias = keras.KerasTensor
 KeyValue = tuple[Tensor, Tensor]
+Projection = tuple[Tensor, Tensor | None]  # kernel and bias
+
+
+def join_projections(attention: MultiHeadAttention) -> Projection:
+    """Those of self-attention side by side: query, key and value are one product of (R, D)."""
+    dense = attention.query, attention.key, attention.value
+    kernel = ops.concatenate([ops.convert_to_tensor(each.kernel) for each in dense], axis=1)
+    if not attention.use_bias:
+        return kernel, None
+    return kernel, ops.concatenate([ops.convert_to_tensor(each.bias) for each in dense], axis=0)
 
 
 def attend_cache(
     attention: MultiHeadAttention,
+    joined: Projection,
     x: Tensor,
     cache: KeyValue,
     index: Any,
@@ -29,6 +40,7 @@ def attend_cache(
 
     Args:
         attention: built, of self-attention.
+        joined: from `join_projections` of it.
         x: (R, D).
         cache: keys and values of the positions before, (R, N, t, H).
         index: int32 scalar.
@@ -39,8 +51,7 @@ def attend_cache(
         The output (R, D), the longer caches, and the weights (R, N, 1, t) float32.
     """
     position = attention.position
-    dense = attention.query, attention.key, attention.value
-    query, key, value = (_heads(attention, layer(x)) for layer in dense)
+    query, key, value = _project(attention, joined, x)
     if position is not None:
         query, key = position.rotate(query, index), position.rotate(key, index)
     cache = append(cache[0], key), append(cache[1], value)
@@ -69,6 +80,17 @@ def attend_source(
     query = _heads(attention, attention.query(x), beams)  # the beams are the query axis
     context, weights = scaled_dot_product_attention(query, *source, mask)
     return attention.output_projection(_joined(context)), weights
+
+
+def _project(attention: MultiHeadAttention, joined: Projection, x: Tensor) -> list[Tensor]:
+    """(R, D) -> heads of query, key and value, each (R, N, 1, H)."""
+    kernel, bias = joined
+    projected = ops.matmul(x, ops.cast(kernel, x.dtype))
+    if bias is not None:
+        projected = ops.add(projected, ops.cast(bias, x.dtype))
+    keys = attention.key.units
+    parts = ops.split(projected, [keys, 2 * keys], axis=-1)
+    return [_heads(attention, part) for part in parts]
 
 
 def _heads(attention: MultiHeadAttention, x: Tensor, queries: Any = 1) -> Tensor:
