@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tf_transformer.config import END_ID, PAD_ID, UNK_ID
-from tf_transformer.decoding import SearchResult
+from tf_transformer.decoding import SearchResult, for_any_device
 from tf_transformer.scorer import Encoded
 from tf_transformer.translator import Translator
 
@@ -62,7 +62,8 @@ class Parts(Translator):
     ) -> SearchResult:
         """See `Translator`; without other wishes one function for all who ask."""
         if wishes:
-            return super().generate(encoder_token_ids, max_lengths, wanted=wanted, **wishes)
+            with for_any_device():
+                return super().generate(encoder_token_ids, max_lengths, wanted=wanted, **wishes)
         wanted = self.most_beams if wanted is None else wanted
         return self._generate(encoder_token_ids, max_lengths, tf.constant(wanted))
 
@@ -70,7 +71,13 @@ class Parts(Translator):
     def _generate(
         self, encoder_token_ids: tf.Tensor, max_lengths: tf.Tensor, wanted: tf.Tensor
     ) -> SearchResult:
-        return super().generate(encoder_token_ids, max_lengths, wanted=wanted)
+        with for_any_device():
+            return super().generate(encoder_token_ids, max_lengths, wanted=wanted)
+
+    def generate_with_attention(self, *ids: tf.Tensor, **wishes: Any) -> SearchResult:
+        """See `Translator`."""
+        with for_any_device():
+            return super().generate_with_attention(*ids, **wishes)
 
     @property
     def most_beams(self) -> int:

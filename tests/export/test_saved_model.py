@@ -65,6 +65,11 @@ def found(exported: Path) -> dict[str, list[Any]]:
     }
 
 
+def test_a_server_with_a_gpu_can_run_it(exported: Path) -> None:
+    """Nothing asks for TensorFlow's serial executor, which refuses GPUs."""
+    assert b"SINGLE_THREADED_EXECUTOR" not in (exported / "saved_model.pb").read_bytes()
+
+
 @pytest.mark.parametrize("loader", ["object loader", "session loader", "C library"])
 def test_every_loader_gives_the_same_answers(
     loader: str, expected: list[Any], found: dict[str, list[Any]]

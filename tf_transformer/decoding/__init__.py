@@ -3,6 +3,7 @@
 from tf_transformer.decoding.beam import BeamSearch
 from tf_transformer.decoding.diverse import DiverseSearch
 from tf_transformer.decoding.greedy import GreedySearch
+from tf_transformer.decoding.loop import for_any_device
 from tf_transformer.decoding.noise import fingerprints
 from tf_transformer.decoding.rules import (
     RULES,
@@ -47,5 +48,6 @@ __all__ = [
     "Step",
     "SuppressedTokens",
     "fingerprints",
+    "for_any_device",
     "length_penalty",
 ]
