@@ -268,9 +268,9 @@ def test_any_recipe_is_read_back_equal(tmp_path_factory, name, rate, epochs, ste
 def test_overrides(override, value):
     section, _, rest = override.strip().partition(".")
     key = rest.partition("=")[0].strip()
-    got = load_recipe("multi30k_en_de", ["training.epochs=7", override]).model_dump()
+    got = load_recipe("tatoeba_en_fr", ["training.epochs=7", override]).model_dump()
     assert got[section][key] == value and type(got[section][key]) is type(value)
-    expected = load_recipe("multi30k_en_de", ["training.epochs=7"]).model_dump()
+    expected = load_recipe("tatoeba_en_fr", ["training.epochs=7"]).model_dump()
     expected[section][key] = value
     assert got == expected
 
