@@ -1,4 +1,4 @@
-"""A Multi30K run's BLEU on every test set: as users read text, and as papers count it.
+"""A Multi30K run's BLEU on every held-out set: as users read text, and as papers count it.
 
     pip install -e '.[evaluate]' sacremoses
     python benchmarks/multi30k.py runs/m30k --data DIR
@@ -19,7 +19,7 @@ import sacremoses
 
 from tf_transformer import Translator
 
-TESTS = ("test2016", "test2017", "testcoco")
+TESTS = ("valid", "test2016", "test2017", "testcoco")  # valid, to choose beams and alpha by
 
 
 def moses(lines: list[str], language: str) -> list[str]:

@@ -29,7 +29,8 @@ def search_loop(going: Callable[..., tf.Tensor], body: Callable[..., Any], start
     A step is a chain of small operations with nothing to run side by side. TensorFlow's executor
     hands many of them to its pool of threads all the same, which takes longer than most of them;
     its serial one does not: a small model answers one sentence 1.4 times as fast. Inside an
-    operation all threads work as ever.
+    operation all threads work as ever. Who saves such a graph for other machines traces it in
+    `for_any_device`.
 
     Args:
         going: loop variables -> () bool.
